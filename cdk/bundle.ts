@@ -71,13 +71,13 @@ const dropJsonSchemaPlugin: Plugin = {
 };
 
 const STRING = String.raw`\s*(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\`(?:[^\`\\]|\\.)*\`),?\s*`;
-const DOCUMENTATION = new RegExp(`\\b(?:meaning|action):${STRING}(?=\\}|\\w)|\\.describe\\(${STRING}\\)`, 'g');
+const DOCUMENTATION = new RegExp(`\\b(?:meaning|action|help):${STRING}(?=\\}|\\w)|\\.describe\\(${STRING}\\)`, 'g');
 
 /** The texts of the reference pages are 20 KB in every function, and no function reads them. */
 const dropDocumentationPlugin: Plugin = {
   name: 'without-documentation',
   setup: ({ onLoad }) => {
-    onLoad({ filter: /\/shared\/(kernel\/error-codes|config\/[a-z-]+)\.ts$/ }, async ({ path }) => ({
+    onLoad({ filter: /\/shared\/(kernel\/(?:error-codes|metrics)|config\/[a-z-]+)\.ts$/ }, async ({ path }) => ({
       contents: (await readFile(path, 'utf8')).replace(DOCUMENTATION, ''),
       loader: 'ts',
     }));

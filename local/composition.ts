@@ -9,7 +9,8 @@ import { createDirectory } from '../shared/identity/agents/directory.ts';
 import type { Deps } from '../shared/identity/deps.ts';
 import { generateId } from '../shared/kernel/ids.ts';
 import type { Log } from '../shared/kernel/log.ts';
-import type { RecordMetric } from '../shared/kernel/metrics.ts';
+import { MetricRegistry } from '../shared/kernel/metric-registry.ts';
+import { createDepthCollector } from '../shared/messaging/inbox/collect-depths.ts';
 import { type Clock, systemClock } from '../shared/ports/clock.ts';
 import type { EngineHandlers } from '../shared/ports/engine-handlers.ts';
 import type { Ports } from '../shared/ports/ports.ts';
@@ -22,7 +23,6 @@ export interface ParleyOptions {
   adminKey: string;
   log: Log;
   clock?: Clock;
-  measure?: RecordMetric;
   natsState?: Deps['natsState'];
   /** Called once, when the storage has failed for good. */
   onFailure?: (error: unknown) => void;
@@ -61,18 +61,20 @@ export const startParley = async (options: ParleyOptions): Promise<RunningParley
   // A lost queue message is sent again by the dispatcher, so an eager enqueue does not wait for the disk.
   const admission = new BoundedAdmission(config.limits.inFlight, log);
   const ports = wrapPortsForAdmission(wrapPorts({ ...engine.ports, queues: engine.effectPorts.queues }), admission);
-  const measure = options.measure ?? (() => {});
+  const metrics = new MetricRegistry();
   const directory = createDirectory(ports.records, clock, { isSingleProcess: true });
   const deps: Deps = {
     ...ports,
     clock,
     config,
     log,
-    recordMetric: measure,
+    metrics,
+    recordMetric: (...measured) => metrics.record(...measured),
     newId: generateId,
     directory,
     natsState: options.natsState,
   };
+  metrics.addCollector(createDepthCollector(deps, metrics));
   await ensureKey(engine.ports.records, 'default', 'admin', options.adminKey);
   // A lost effect is executed again, so effects do not wait for the disk.
   const following: Deps = { ...deps, ...wrapPorts(engine.effectPorts) };

@@ -1,3 +1,5 @@
+import { formatMetricHeader } from '../shared/kernel/metrics.ts';
+
 export type RelayDirection = 'ingress' | 'egress';
 
 const COUNTER_HELP = {
@@ -89,8 +91,3 @@ export class RelayMetrics {
 
 const isCounter = (name: string): name is RelayCounter => Object.hasOwn(COUNTER_HELP, name);
 const COUNTER_NAMES = Object.keys(COUNTER_HELP).filter(isCounter);
-
-const formatMetricHeader = (name: string, type: string, help: string): string[] => [
-  `# HELP ${name} ${help}`,
-  `# TYPE ${name} ${type}`,
-];

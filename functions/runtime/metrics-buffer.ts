@@ -1,10 +1,16 @@
-import type { MetricName, RecordMetric } from '../../shared/kernel/metrics.ts';
+import { METRICS, type MetricName, type MetricSpec, type RecordMetric } from '../../shared/kernel/metrics.ts';
 
-const pendingMetrics: [name: MetricName, value: number][] = [];
+export interface Measurement {
+  name: MetricName;
+  unit: MetricSpec['unit'];
+  value: number;
+}
+
+const pendingMetrics: Measurement[] = [];
 
 /** Kept until the call is answered, so that all that it measured is one line of the log. */
 export const recordMetric: RecordMetric = (name, value) => {
-  pendingMetrics.push([name, value]);
+  pendingMetrics.push({ name, unit: METRICS[name].unit, value });
 };
 
 /** Most calls measure nothing, and do without what tells it. */

@@ -1,5 +1,6 @@
 import { Metrics, MetricUnit } from '@aws-lambda-powertools/metrics';
-import type { METRICS_SERVICE, MetricName } from '../../shared/kernel/metrics.ts';
+import type { METRICS_SERVICE } from '../../shared/kernel/metrics.ts';
+import type { Measurement } from './metrics-buffer.ts';
 
 /** Written to the log in a form that CloudWatch makes metrics of: no call, and none to pay for but the metrics themselves. */
 const metricsOptions = { namespace: 'Parley', defaultDimensions: { stage: process.env.STAGE ?? 'unknown' } };
@@ -15,14 +16,12 @@ export const publishCounts = (counts: Record<string, number>): void => {
   metrics.publishStoredMetrics();
 };
 
-const METRIC_UNITS: Record<MetricName, (typeof MetricUnit)[keyof typeof MetricUnit]> = {
-  message_write_latency_ms: MetricUnit.Milliseconds,
-  message_read_latency_ms: MetricUnit.Milliseconds,
-  inbox_depth: MetricUnit.Count,
-  eviction_count: MetricUnit.Count,
+const UNITS: Record<Measurement['unit'], (typeof MetricUnit)[keyof typeof MetricUnit]> = {
+  milliseconds: MetricUnit.Milliseconds,
+  count: MetricUnit.Count,
 };
 
-export const publishMetrics = (measurements: readonly [name: MetricName, value: number][]): void => {
-  for (const [name, value] of measurements) messageMetrics.addMetric(name, METRIC_UNITS[name], value);
+export const publishMetrics = (measurements: readonly Measurement[]): void => {
+  for (const { name, unit, value } of measurements) messageMetrics.addMetric(name, UNITS[unit], value);
   messageMetrics.publishStoredMetrics();
 };

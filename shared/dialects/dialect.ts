@@ -32,8 +32,8 @@ export interface Dialect {
   answersByReply?: true;
   /** Its agents are given turns, which they lease, and no tasks. */
   usesTurns?: true;
-  /** How long its messages take to be written and read is measured. */
-  hasLatencyMetrics?: true;
+  /** How long its messages take to be written and read is measured, and told where it takes longer than this. */
+  latencyAlerts?: { writeMs: number; readMs: number };
   /** What reaches the inboxes of its agents, where their registration does not say. */
   inbox?: InboxMode;
   /** How many messages wait in an inbox of its agents at most, where their registration does not say. */

@@ -1,5 +1,6 @@
 import type { Config } from '../config/config.ts';
 import type { Log } from '../kernel/log.ts';
+import type { MetricRegistry } from '../kernel/metric-registry.ts';
 import type { RecordMetric } from '../kernel/metrics.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Ports } from '../ports/ports.ts';
@@ -13,6 +14,8 @@ export interface Deps extends Ports {
   directory: Directory;
   log: Log;
   recordMetric: RecordMetric;
+  /** Absent where metrics are read elsewhere. */
+  metrics?: MetricRegistry;
   newId: () => string;
   /** Absent if relays run elsewhere; returns undefined without a relay. */
   natsState?: () => NatsState | undefined;

@@ -2,6 +2,7 @@ import { executeProtocolMessage } from '../adapters/execute-protocol-message.ts'
 import type { Dialect } from '../dialects/dialect.ts';
 import { isAudited } from '../dialects/is-audited.ts';
 import { readsAllInInbox } from '../dialects/registry.ts';
+import { recordWithAlert } from '../events/metric-alerts.ts';
 import type { RegisteredAgent } from '../identity/agents/agent.ts';
 import { assertCoordinator } from '../identity/agents/agent-control.ts';
 import {
@@ -118,7 +119,11 @@ export const ingestMessage = async (deps: Deps, sent: ReceiveContext, message: J
       executeCommand(deps, caller, sent, dialect.name, sender, command),
     );
     if (command.sequenceInfo) await recordSequence(deps, sender.agent.project, command, duplicate);
-    if (dialect.hasLatencyMetrics) deps.recordMetric('message_write_latency_ms', performance.now() - begun);
+    if (dialect.latencyAlerts) {
+      const { project, id: agent } = sender.agent;
+      const alert = { labels: { project }, agent, threshold: dialect.latencyAlerts.writeMs };
+      await recordWithAlert(deps, 'message_write_latency_ms', performance.now() - begun, alert);
+    }
     const { messageId, givenId = messageId } = command;
     const taskId = 'taskId' in command ? command.taskId : undefined;
     const unique = toCanonicalId(givenId) === messageId ? undefined : messageId;

@@ -17,13 +17,13 @@ interface LoggedLine {
 
 const loggedLines = new WeakMap<Log, Map<string, LoggedLine>>();
 
-/** One line a minute per key, because callers can cause these at will. */
+/** One line a minute per key, because callers can cause these at will. Tells whether this is that line. */
 export const logRateLimited = (
   { log, clock }: { log: Log; clock: { now(): number } },
   about: Readonly<Record<string, string>>,
   message: string,
   facts: Record<string, unknown>,
-): void => {
+): boolean => {
   const lines = loggedLines.get(log) ?? new Map<string, LoggedLine>();
   loggedLines.set(log, lines);
   const key = [...Object.values(about), message].join('/');
@@ -31,11 +31,12 @@ export const logRateLimited = (
   const last = lines.get(key);
   if (last?.minute === minute) {
     last.suppressed += 1;
-    return;
+    return false;
   }
   const [oldest] = lines.keys();
   lines.delete(key);
   if (oldest !== undefined && lines.size >= MAX_KEYS) lines.delete(oldest);
   lines.set(key, { minute, suppressed: 0 });
   log('warn', message, { ...about, ...facts, ...(last?.suppressed && { unwritten: last.suppressed }) });
+  return true;
 };

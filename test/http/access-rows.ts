@@ -85,6 +85,7 @@ export const ACCESS: Record<string, AccessRow> = {
   'GET /v1/gaps': { by: 'scout', stranger: '200' },
   'GET /v1/audit-log': { at: '/v1/audit-log?agent=scout', by: 'scout', stranger: '200' },
   'GET /v1/domains': { stranger: '200' },
+  'GET /metrics': { stranger: '200' },
   'GET /v1/relay/plan': { by: 'admin', stranger: '403 forbidden' },
   'POST /v1/relay/render': {
     body: ({ open }) => ({ items: [{ id: 'x', item: { kind: 'request', taskId: open, queueGeneration: 1 } }] }),

@@ -164,21 +164,3 @@ describe('bounded inbox', () => {
     for (const { msg_id } of early) assert.ok(gone.includes(msg_id));
   });
 });
-
-describe('inbox metrics', () => {
-  it('reports inbox metrics under the names of the Message Routing document, for messages of its dialect', async (t) => {
-    const measured: [string, number][] = [];
-    const parley = await testParley(t, { measure: (name, value) => measured.push([name, value]) });
-    const sender = await parley.agent('sender', messageRouting);
-    const reader = await parley.agent('reader', { ...messageRouting, inboxLimit: 1 });
-    for (const _ of [1, 2]) await sender.send(mrMessage('status-update', 'sender', 'reader'));
-    await reader.inbox();
-    const other = await parley.agent('other');
-    await other.request();
-    await other.inbox();
-    const of = (wanted: string) => measured.filter(([name]) => name === wanted).map(([, value]) => value);
-    assert.deepEqual([of('inbox_depth'), of('eviction_count')], [[1, 1], [1]]);
-    assert.deepEqual([of('message_write_latency_ms').length, of('message_read_latency_ms').length], [2, 1]);
-    assert.ok(measured.every(([, value]) => value > 0));
-  });
-});

@@ -28,7 +28,7 @@ export interface TestParley {
   restart(): Promise<void>;
 }
 
-export interface TestOptions extends Pick<ParleyOptions, 'wrapPorts' | 'measure'> {
+export interface TestOptions extends Pick<ParleyOptions, 'wrapPorts'> {
   config?: Partial<Config>;
   clock?: ParleyOptions['clock'];
   log?: Log;
@@ -56,7 +56,6 @@ export const testParley = async (
       log,
       clock: options.clock ?? clock,
       wrapPorts: options.wrapPorts,
-      measure: options.measure,
     });
   let parley = await start();
   const transport: Transport = async (method, target, headers, body = '') => {

@@ -20,7 +20,8 @@ export const messageRoutingDialect: Dialect = {
   usesShortIds: true,
   answersByReply: true,
   inbox: 'all',
-  hasLatencyMetrics: true,
+  // Twice the targets of its document.
+  latencyAlerts: { writeMs: 100, readMs: 200 },
   maxContentBytes: MAX_MESSAGE_BYTES,
   maxMessageBytes: MAX_MESSAGE_BYTES,
   getInboxLimit: ({ dialects }) => dialects[MESSAGE_ROUTING].inboxLimit,

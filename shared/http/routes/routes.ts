@@ -14,6 +14,7 @@ import { graphRoutes } from './graphs.ts';
 import { inboxRoutes } from './inbox.ts';
 import { manifestRoutes } from './manifest.ts';
 import { messageRoutes } from './messages.ts';
+import { metricRoutes } from './metrics.ts';
 import { relayRoutes } from './relay.ts';
 import { schemaRoutes } from './schemas.ts';
 import { sentMessageRoutes } from './sent-messages.ts';
@@ -50,5 +51,6 @@ export const routes: readonly Route[] = [
   ...gapRoutes,
   ...logRoutes,
   ...schemaRoutes,
+  ...metricRoutes,
   ...createSystemRoutes(() => routes),
 ];

@@ -1,4 +1,5 @@
 import { getAuditDialect } from '../../dialects/is-audited.ts';
+import { recordWithAlert } from '../../events/metric-alerts.ts';
 import type { Agent } from '../../identity/agents/agent.ts';
 import { buildControlWrite, checkControlApplied } from '../../identity/agents/agent-control.ts';
 import { findAgent } from '../../identity/auth/authenticate.ts';
@@ -94,7 +95,7 @@ export const writeMessage = async (
     const done = await deps.records.transact([own, ...control, ...(admission?.writes ?? [])], token);
     if (done.outcome === 'written') {
       if (controlCommand) deps.directory.invalidate(project, to);
-      if (admission) recordAdmissionMetrics(deps, { project, to }, admission);
+      if (admission) await recordAdmission(deps, recipient, admission);
       return { result: 'written' as const };
     }
     if (done.at === 0) return { result: done.existing && isDirectMessage(done.existing) ? done.existing : undefined };
@@ -140,17 +141,22 @@ const planMessageAdmission = (deps: Deps, recipient: Agent, directMessage: NewIt
   }));
 };
 
+/** How full an inbox may be before somebody is told, as a share of its limit. */
+const DEPTH_ALERT_SHARE = 0.8;
+
 /** Nothing is lost silently: each is an event too. */
-const recordAdmissionMetrics = (
+const recordAdmission = async (
   deps: Deps,
-  { project, to }: Pick<DirectMessage, 'project' | 'to'>,
+  { project, id: agent, inboxLimit = 0 }: Agent,
   { depth, evicted: gone }: InboxAdmission,
-): void => {
-  deps.recordMetric('inbox_depth', depth);
+): Promise<void> => {
+  const labels = { project, agent };
+  const alert = { labels, agent, threshold: inboxLimit * DEPTH_ALERT_SHARE };
+  await recordWithAlert(deps, 'inbox_depth', depth, alert);
   if (!gone) return;
-  deps.recordMetric('eviction_count', 1);
+  deps.recordMetric('eviction_count', 1, labels);
   const facts = { inboxDepth: depth, evicted: gone.id, from: gone.from };
-  logRateLimited(deps, { project, agent: to }, 'inbox full, oldest message evicted', facts);
+  logRateLimited(deps, labels, 'inbox full, oldest message evicted', facts);
 };
 
 const buildDirectMessage = (

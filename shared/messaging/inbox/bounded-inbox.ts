@@ -22,7 +22,7 @@ export interface InboxSlot extends Item {
 }
 
 const inboxSlotsPk = (project: string, agent: string): string => `${project}#inbox-slots#${agent}`;
-const inboxDepthRef = (project: string, agent: string): Ref<InboxDepth> => ({
+export const inboxDepthRef = (project: string, agent: string): Ref<InboxDepth> => ({
   pk: inboxSlotsPk(project, agent),
   sk: '#depth',
 });

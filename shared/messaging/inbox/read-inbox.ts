@@ -1,5 +1,6 @@
 import type { Dialect } from '../../dialects/dialect.ts';
 import { getAgentDialect, getReaderDialect } from '../../dialects/registry.ts';
+import { recordWithAlert } from '../../events/metric-alerts.ts';
 import type { Agent, RegisteredAgent } from '../../identity/agents/agent.ts';
 import { listLiveInstances, recordInstanceActivity } from '../../identity/agents/agent-instances.ts';
 import type { Deps } from '../../identity/deps.ts';
@@ -59,8 +60,10 @@ export const readInbox = async (
     const given = options.isRemoving ? await removeEntries(deps, encoded) : encoded;
     const entries = given.map(({ entry }) => entry);
     if (!options.isRemoving) await markRead(deps, agent, entries);
-    if (getAgentDialect(agent).hasLatencyMetrics) {
-      deps.recordMetric('message_read_latency_ms', performance.now() - begun);
+    const { latencyAlerts } = getAgentDialect(agent);
+    if (latencyAlerts) {
+      const alert = { labels: { project: agent.project }, agent: agent.id, threshold: latencyAlerts.readMs };
+      await recordWithAlert(deps, 'message_read_latency_ms', performance.now() - begun, alert);
     }
     return given;
   } finally {
