@@ -67,7 +67,8 @@ const buildChildCancellation = ({ cancelledBy = SYSTEM_SENDER, endedAt = 0, expi
 
 /** A requester on NATS is told of each step, and of a result that it cannot read in an inbox; everything else is delivered. */
 const buildNatsNotifications = (taken: TaskEventType[], task: Task): QueueMessage[] => {
-  if (!task.fromNats) return [];
+  // Its requester brought the result itself.
+  if (!task.fromNats || taken.includes('task.requested')) return [];
   if (taken.includes('task.completed')) return [buildOutcomeRelay(task.project, buildOutcome(task, task.from))];
   const isReport = isHeld(task) && (taken.includes('task.claimed') || taken.includes('task.progress'));
   return isReport ? [buildReportRelay(task)] : [];
@@ -75,7 +76,7 @@ const buildNatsNotifications = (taken: TaskEventType[], task: Task): QueueMessag
 
 /** The steps of its life that the task took with this write. A report on an unclaimed task takes two. */
 const computeTaskEvents = (before: Task | undefined, after: Task): TaskEventType[] => {
-  if (!before) return ['task.requested'];
+  if (!before) return after.status === 'completed' ? ['task.requested', 'task.completed'] : ['task.requested'];
   const claims: TaskEventType[] = after.attempt > before.attempt ? ['task.claimed'] : [];
   if (after.status === 'claimed') return before.status === 'input_required' ? ['task.input_given'] : claims;
   if (after.status === 'waiting') return before.endedAt === undefined ? [] : ['task.requested'];

@@ -75,6 +75,8 @@ export interface TaskRequestCommand extends BaseMessage {
   batchMembership?: BatchMembership;
   /** Of which graph it is a node. */
   graph?: string;
+  /** It was done before it came here, with this output: nobody is to claim it, and others may wait for it. */
+  completed?: { output: Json };
   retry?: RetryPolicy;
   /** Where the dialect allows another number of attempts than the configuration. */
   maxAttempts?: number;

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { ParleyError } from '../kernel/errors.ts';
-import { jsonObject } from '../kernel/json/parse-or-throw.ts';
+import { jsonObject, jsonValue } from '../kernel/json/parse-or-throw.ts';
 import type { Trace } from '../kernel/trace.ts';
 import { ON_FAILURE } from './task.ts';
 
@@ -17,6 +17,7 @@ const PendingRequest = z.object({
   onFailure: z.enum(ON_FAILURE).optional(),
   /** Of which graph it is a node: the same request in another one is another request. */
   graph: z.string().optional(),
+  completed: z.object({ output: jsonValue }).optional(),
   batchMembership: z.object({ batchId: z.string(), index: z.number() }).optional(),
 });
 export type PendingRequest = z.output<typeof PendingRequest>;

@@ -69,7 +69,7 @@ describe('graph validation', () => {
       'nodes[0].payload': { nodes: [{ ...soup, payload: [] }] },
       'nodes[0].onFailure': { nodes: [{ ...soup, onFailure: 'run' }] },
       'nodes[0].priority': { nodes: [{ ...soup, priority: 'critical' }] },
-      'nodes[0].status': { nodes: [{ ...soup, status: 'completed' }] },
+      'nodes[0].status': { nodes: [{ ...soup, status: 'in_progress' }] },
       'edges[0].to': { edges: [{ from: 'a' }] },
       onFailure: { onFailure: true },
       conversationId: { conversationId: {} },

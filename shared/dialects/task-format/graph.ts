@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { ParleyError } from '../../kernel/errors.ts';
 import { boundedArray } from '../../kernel/json/bounded-schemas.ts';
-import { jsonObject } from '../../kernel/json/parse-or-throw.ts';
+import { jsonObject, jsonValue } from '../../kernel/json/parse-or-throw.ts';
 import type { GraphNode } from '../../model/graph.ts';
 import type { PendingRequest, RequestIssue } from '../../model/pending-request.ts';
 import { MAX_DEPENDENCIES, ON_FAILURE } from '../../model/task.ts';
@@ -23,7 +23,11 @@ const SubmittedNode = z.strictObject({
   priority,
   retryPolicy,
   onFailure: z.enum(ON_FAILURE).optional().describe('overrides `onFailure` of the graph'),
-  status: z.literal('pending').optional(),
+  status: z
+    .enum(['pending', 'completed'], 'must be pending or completed: what is under way elsewhere begins anew as pending')
+    .default('pending')
+    .describe('`completed` for a node that was done before the graph came here'),
+  result: jsonValue.optional().describe('what a completed node brought'),
 });
 type SubmittedNode = z.output<typeof SubmittedNode>;
 
@@ -57,9 +61,12 @@ export const toGraphRequests = (
       priority: urgency,
       retryPolicy: retry,
       onFailure,
+      status,
+      result = {},
     }) => ({
       dialect: TASK_FORMAT,
       graph: graph.graphId,
+      ...(status === 'completed' && { completed: { output: result } }),
       message: {
         id,
         type,
@@ -68,7 +75,8 @@ export const toGraphRequests = (
         routing: { source, target: agent },
         retryPolicy: retry,
       },
-      ...(dependencies.length > 0 && { dependencyIds: dependencies, onFailure: onFailure ?? graph.onFailure }),
+      ...(dependencies.length > 0 &&
+        status === 'pending' && { dependencyIds: dependencies, onFailure: onFailure ?? graph.onFailure }),
     }),
   );
   const shown = nodes.map(({ taskId: id, agent, capability: type, dependencies }) => ({
@@ -133,6 +141,9 @@ const checkGraph = ({ nodes, edges }: TaskGraph, joined: SubmittedNode[]): Reque
   return [
     ...nodes.flatMap((node, at) => [
       ...(ids.indexOf(node.taskId) < at ? [flaw(`nodes[${at}].taskId`, 'must not be that of another node')] : []),
+      ...(node.status === 'pending' && node.result !== undefined
+        ? [flaw(`nodes[${at}].result`, 'is for the status completed only')]
+        : []),
       ...node.dependencies.flatMap((id, n) => known(`nodes[${at}].dependencies[${n}]`, id)),
     ]),
     ...edges.flatMap(({ from, to }, at) => [...known(`edges[${at}].from`, from), ...known(`edges[${at}].to`, to)]),

@@ -58,7 +58,9 @@ export const createTask = async (
 ): Promise<CreateTaskResult> => {
   const { project } = caller;
   const asked = assertInputSize(deps, request);
-  const origin = await resolveRequest(deps, caller, request);
+  const brought =
+    request.completed && assertMaxSize('The result', request.completed.output, deps.config.limits.outputBytes);
+  const origin = brought ? DONE_BEFORE : await resolveRequest(deps, caller, request);
   if (origin instanceof Error) {
     // What was accepted once stays accepted, though its addressee may be gone by now.
     const accepted = await deps.records.get(taskRef(project, request.taskId));
@@ -66,20 +68,25 @@ export const createTask = async (
     throw origin;
   }
   // What is large is stored only for a task that is new as things are.
-  const earlier = isStoredAsBlob(asked) ? await deps.records.get(taskRef(project, request.taskId)) : undefined;
+  const isLarge = isStoredAsBlob(asked) || (brought !== undefined && isStoredAsBlob(brought));
+  const earlier = isLarge ? await deps.records.get(taskRef(project, request.taskId)) : undefined;
   if (earlier) return toDuplicateResult(earlier, request);
   const input = await storeContent(deps, project, request.taskId, asked);
+  const output = brought && (await storeContent(deps, project, request.taskId, brought));
+  const contents = [input, output];
   const requester = await findAgent(deps, project, request.from);
-  const task = buildTask(deps, { project, dialect, request, input, trace, origin, requester: requester?.agent });
+  const open = buildTask(deps, { project, dialect, request, input, trace, origin, requester: requester?.agent });
+  const task = output ? toCompletedTask(open, output, deps.config.tasks.retentionMs) : open;
   const [created] = await Promise.all([
-    withBlobCleanup(deps.blobs, [input], () => writeTask(deps, task, origin, guard)),
+    withBlobCleanup(deps.blobs, contents, () => writeTask(deps, task, origin, guard)),
     putShortIds(deps, task, request),
   ]);
   if (created.outcome === 'written') {
     if (!created.replayed) await enqueueEagerly(deps, { after: created.after });
     return { duplicate: false, notices: buildNotices(request, origin.destination, task) };
   }
-  await deleteOrphans(deps.blobs, [input], created.outcome === 'refused' ? [created.existing?.input] : []);
+  const { existing } = created.outcome === 'refused' ? created : {};
+  await deleteOrphans(deps.blobs, contents, [existing?.input, existing?.output]);
   return toDuplicateResult(created.existing, request);
 };
 
@@ -130,6 +137,22 @@ interface ResolvedRequest {
   lineage: Lineage;
   openDependencies: Task[];
 }
+
+/** Whoever did it need not be known here, and nobody is waited for. */
+const DONE_BEFORE: ResolvedRequest = { destination: {}, lineage: {}, openDependencies: [] };
+
+/** In no queue and no inbox: its requester had the result before Parley. */
+const toCompletedTask = (open: NewItem<Task>, output: StoredContent, retentionMs: number): NewItem<Task> => ({
+  ...open,
+  status: 'completed',
+  output,
+  endedAt: open.createdAt,
+  expires: open.createdAt + retentionMs,
+  queueGeneration: 0,
+  due: undefined,
+  byList: undefined,
+  byHolder: undefined,
+});
 
 const resolveRequest = async (
   deps: Deps,

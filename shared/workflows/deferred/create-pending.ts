@@ -7,6 +7,7 @@ import { resolveRequestReferences } from '../../ingest/resolve-references.ts';
 import { type Issue, isPermanent, ParleyError } from '../../kernel/errors.ts';
 import { assertNotReserved } from '../../kernel/ids.ts';
 import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
+import { assertMaxSize } from '../../kernel/json/json.ts';
 import { MAX_ISSUES } from '../../kernel/json/parse-or-throw.ts';
 import { idReusedError } from '../../kernel/same-request.ts';
 import { recordSequence } from '../../messaging/sequences/sequence.ts';
@@ -88,16 +89,31 @@ const checkRequest = async (
   if (request.from !== from) return new ParleyError('from_mismatch', `It is from ${request.from}, not from ${from}.`);
   if (!request.sequenceInfo) assertNotReserved('A task', request.taskId);
   assertInputSize(deps, request);
-  const destination = await resolveDestination(deps, caller.project, request);
-  if (destination instanceof Error) return destination;
-  const misfit = destination.addressee && (await checkInput(destination.addressee, request.capability, request.input));
-  if (misfit) return misfit;
-  const lineage = await resolveLineage(deps, caller, request);
-  if (lineage instanceof Error) return lineage;
+  const unable = await checkDestination(deps, caller, request);
+  if (unable) return unable;
   await findPrior(deps, caller.project, request);
   const there = await deps.records.get(taskRef(caller.project, request.taskId));
   if (!there || there.fingerprint === request.fingerprint) return undefined;
   return idReusedError(`request with the id ${request.taskId}`);
+};
+
+/** Whether it can be given to somebody, unless it was done before. */
+const checkDestination = async (
+  deps: Deps,
+  caller: Caller,
+  request: TaskRequestCommand,
+): Promise<ParleyError | undefined> => {
+  if (request.completed) {
+    assertMaxSize('The result', request.completed.output, deps.config.limits.outputBytes);
+    return undefined;
+  }
+  const destination = await resolveDestination(deps, caller.project, request);
+  if (destination instanceof Error) return destination;
+  const { addressee } = destination;
+  const misfit = addressee && (await checkInput(addressee, request.capability, request.input));
+  if (misfit) return misfit;
+  const lineage = await resolveLineage(deps, caller, request);
+  return lineage instanceof Error ? lineage : undefined;
 };
 
 /** All that is wrong, in one refusal: with the first error's code, and each as an issue. */
