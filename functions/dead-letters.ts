@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { requeueTask } from '../shared/tasks/commands/requeue-task.ts';
+import { requeueTask } from '../shared/tasks/commands/enqueue-task.ts';
 import { createRuntime, logger } from './runtime/composition.ts';
 import { createQueueFunction } from './runtime/queue-function.ts';
 import { getRecordLogFields } from './runtime/record-log-fields.ts';

@@ -1,6 +1,9 @@
 import type { Deps } from '../identity/deps.ts';
 import { ParleyError } from '../kernel/errors.ts';
+import { fitIntoResponse } from '../kernel/response-size.ts';
 import type { Item, Ref } from '../ports/records.ts';
+import { type Card, cardRef } from './card.ts';
+import { INLINE_CARD_BYTES } from './put-card.ts';
 
 export const BOX_KINDS = ['context', 'output'] as const;
 type BoxKind = (typeof BOX_KINDS)[number];
@@ -43,4 +46,25 @@ export const assertBoxCapacity = (cards: readonly string[], limit: number): void
   throw new ParleyError('box_full', `The box would have ${cards.length} cards; ${limit} are allowed.`, {
     details: { limit, cards: cards.length },
   });
+};
+
+interface CardPage {
+  cards: Card[];
+  next?: number;
+}
+
+/** Expired cards are left out. */
+export const listBoxCards = async (deps: Deps, box: Box, from: number, limit: number): Promise<CardPage> => {
+  const ids = box.cards.slice(from, from + limit);
+  const found = await deps.records.getMany([...new Set(ids)].map((id) => cardRef(box.project, id)));
+  const byId = new Map(found.map((card) => [card.id, card]));
+  const kept = ids.flatMap((id, index) => {
+    const card = byId.get(id);
+    return card ? [{ card, index }] : [];
+  });
+  const page = fitIntoResponse(kept, ({ card: { content } }) =>
+    'blob' in content ? content.bytes : INLINE_CARD_BYTES,
+  );
+  const next = from + (kept[page.length]?.index ?? ids.length);
+  return { cards: page.map(({ card }) => card), next: next < box.cards.length ? next : undefined };
 };

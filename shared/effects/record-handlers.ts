@@ -10,7 +10,7 @@ import type { Item, RecordChange } from '../ports/records.ts';
 import { listBlobKeys, type StoredContent } from '../storage/content.ts';
 import { listOutputContents } from '../tasks/artifacts.ts';
 import { onServedTimer } from '../tasks/commands/move-to-capability-queue.ts';
-import { onTaskTimer } from '../tasks/commands/update-task.ts';
+import { onTaskTimer } from '../tasks/commands/task-timer.ts';
 import { onFanoutTimer } from '../tasks/dependencies/link-fanout.ts';
 import {
   computeAgentStateEffects,

@@ -19,9 +19,9 @@ import type { Change } from '../ports/conditions.ts';
 import type { ParleyEvent } from '../ports/events.ts';
 import type { QueueMessage } from '../ports/queues.ts';
 import type { NewItem, RecordChange } from '../ports/records.ts';
+import { buildQueueMessages } from '../tasks/commands/enqueue-task.ts';
 import { isEndedByDependency } from '../tasks/dependencies/dependency-transitions.ts';
 import { buildCancelTransition } from '../tasks/transitions/end-and-requeue.ts';
-import { buildQueueMessages } from '../tasks/transitions/queue-messages.ts';
 import { toConditionalUpdate } from '../tasks/transitions/rules.ts';
 
 /** Everything that follows from one write to a task, and nothing that does not. */

@@ -4,8 +4,9 @@ import type { TaskOutcome } from '../model/delivery.ts';
 import type { DirectMessage } from '../model/direct-message.ts';
 import { toReportedTask } from '../model/inbox-report.ts';
 import type { ReportedTask, Task, TaskError } from '../model/task.ts';
+import type { ParleyEvent } from '../ports/events.ts';
 import type { Priority, QueueMessage } from '../ports/queues.ts';
-import type { NatsMessage } from './nats-message.ts';
+import { NatsMessage } from './nats-message.ts';
 
 /** What the relay asks the cloud to be put into words before it publishes it. */
 export type RelayItem =
@@ -112,3 +113,14 @@ export const buildPublishRelay = (
   { project, priority, group, at }: Omit<RelayAddress, 'id'>,
   publish: NatsMessage,
 ): QueueMessage => buildRelayMessage({ project, priority, group, at, id: publish.id }, { at, publish });
+
+/** An event that is a whole message of its protocol, with the subject that everybody on NATS may listen to. */
+export const toRelayEventMessage = ({ id, project, at, data }: ParleyEvent): QueueMessage | undefined => {
+  if (typeof data.subject !== 'string') return undefined;
+  const { subject, payload } = data;
+  const message = NatsMessage.parse({ subject, payload, headers: toHeaderStrings(data.headers), id });
+  return buildPublishRelay({ project, priority: 'normal', group: subject, at }, message);
+};
+
+/** What is absent is left out, and the rest are texts. */
+const toHeaderStrings = (headers: unknown): unknown => JSON.parse(JSON.stringify(headers ?? {}));

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { z } from 'zod';
+import { parsePayload } from '../../shared/dialects/codec-helpers.ts';
 import * as payloads from '../../shared/dialects/common-ground/payloads.ts';
-import { parsePayload } from '../../shared/dialects/parse-payload.ts';
 import { ParleyError } from '../../shared/kernel/errors.ts';
 import type { JsonObject } from '../../shared/kernel/json/json.ts';
 import type { Log } from '../../shared/kernel/log.ts';

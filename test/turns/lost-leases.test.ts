@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { taskRef } from '../../shared/model/task.ts';
-import { onTaskTimer } from '../../shared/tasks/commands/update-task.ts';
+import { onTaskTimer } from '../../shared/tasks/commands/task-timer.ts';
 import { settled } from '../http/refusal.ts';
 import type { TestAgent } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';

@@ -4,7 +4,7 @@ import type { Task } from '../../model/task.ts';
 import type { StoredStep, Turn, TurnRequest } from '../../model/turn.ts';
 import { toIso } from '../../ports/clock.ts';
 import type { TurnLease } from '../../turns/lifecycle/lease-turn.ts';
-import { listAwaitedCalls } from '../../turns/lifecycle/timeouts.ts';
+import { listAwaitedCalls } from '../../turns/lifecycle/watchdog.ts';
 import type { TurnDetails } from '../../turns/queries/get-turn.ts';
 
 /** A lease, with what the worker finds in its inbox. */

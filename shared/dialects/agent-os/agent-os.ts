@@ -1,8 +1,8 @@
 import { toUuid } from '../../kernel/ids.ts';
 import { isObject } from '../../kernel/json/json.ts';
 import { validate } from '../../kernel/json/parse-or-throw.ts';
+import { omitStamps } from '../codec-helpers.ts';
 import type { Dialect } from '../dialect.ts';
-import { omitStamps } from '../omit-stamps.ts';
 import { AGENT_OS, decode } from './decode.ts';
 import { parseManifest } from './manifest.ts';
 import { AGENT_OS_TYPES, AgentOsMessage, hasAgentOsType, UntypedAgentOsMessage } from './schema.ts';

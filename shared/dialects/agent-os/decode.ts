@@ -5,9 +5,7 @@ import { isObject, type Json, type JsonObject, toJsonObject, toObjectOrEmpty } f
 import { parseOrThrow } from '../../kernel/json/parse-or-throw.ts';
 import type { Command, DirectMessageCommand, TaskRequestCommand } from '../../model/command.ts';
 import type { Progress, TaskError } from '../../model/task.ts';
-import { assertSameMajorVersion } from '../assert-version.ts';
-import { omitStamps } from '../omit-stamps.ts';
-import { toTimeToLive } from '../time-to-live.ts';
+import { assertSameMajorVersion, omitStamps, toTimeToLive } from '../codec-helpers.ts';
 import { AGENT_OS_ERROR_CODES, isAgentOsErrorCode } from './error-codes.ts';
 import { isFabricated } from './evidence.ts';
 import {

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { AGENT_ID } from '../../identity/agents/agent.ts';
 import type { Json, JsonObject } from '../../kernel/json/json.ts';
-import { TimeToLive } from '../time-to-live.ts';
+import { TimeToLive } from '../codec-helpers.ts';
 import { AGENT_OS_ERROR_CODES } from './error-codes.ts';
 import { EvidenceChain, NO_EVIDENCE, RequiredEvidence } from './evidence.ts';
 

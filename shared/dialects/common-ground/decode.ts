@@ -5,7 +5,7 @@ import type { JsonObject } from '../../kernel/json/json.ts';
 import { omitNulls } from '../../kernel/json/omit-nulls.ts';
 import { parseOrThrow } from '../../kernel/json/parse-or-throw.ts';
 import type { ProtocolMessage } from '../../model/command.ts';
-import { parsePayload } from '../parse-payload.ts';
+import { parsePayload } from '../codec-helpers.ts';
 import {
   assertConsistentHeaders,
   buildSignedContent,

@@ -5,8 +5,7 @@ import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
 import { assertMaxSize, isObject, type JsonObject, toJsonObject } from '../../kernel/json/json.ts';
 import { parseOrThrow } from '../../kernel/json/parse-or-throw.ts';
 import type { Command, DirectMessageCommand, TaskRequestCommand } from '../../model/command.ts';
-import { assertSameMajorVersion } from '../assert-version.ts';
-import { MAX_TTL_SECONDS } from '../time-to-live.ts';
+import { assertSameMajorVersion, MAX_TTL_SECONDS } from '../codec-helpers.ts';
 import { toPriority } from './priorities.ts';
 import { withProtocolError } from './protocol-error.ts';
 import {

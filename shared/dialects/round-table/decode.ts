@@ -5,9 +5,7 @@ import { type JsonObject, toJsonObject } from '../../kernel/json/json.ts';
 import { parseOrThrow } from '../../kernel/json/parse-or-throw.ts';
 import type { Command } from '../../model/command.ts';
 import type { TaskError } from '../../model/task.ts';
-import { assertSameMajorVersion } from '../assert-version.ts';
-import { omitStamps } from '../omit-stamps.ts';
-import { toTimeToLive } from '../time-to-live.ts';
+import { assertSameMajorVersion, omitStamps, toTimeToLive } from '../codec-helpers.ts';
 import { ROUND_TABLE } from './name.ts';
 import {
   hasRoundTableType,

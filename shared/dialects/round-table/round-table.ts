@@ -1,7 +1,7 @@
 import { toUuid } from '../../kernel/ids.ts';
 import { validate } from '../../kernel/json/parse-or-throw.ts';
+import { omitStamps } from '../codec-helpers.ts';
 import type { Dialect } from '../dialect.ts';
-import { omitStamps } from '../omit-stamps.ts';
 import { decode } from './decode.ts';
 import { knightProfile } from './knight/knight.ts';
 import { KNIGHT } from './knight/name.ts';

@@ -10,8 +10,7 @@ import { buildTrace } from '../../kernel/trace.ts';
 import type { Artifact } from '../../model/artifact.ts';
 import type { Command, DirectMessageCommand, TaskRequestCommand } from '../../model/command.ts';
 import type { RetryPolicy } from '../../model/task.ts';
-import { omitStamps } from '../omit-stamps.ts';
-import { MAX_TTL_SECONDS } from '../time-to-live.ts';
+import { MAX_TTL_SECONDS, omitStamps } from '../codec-helpers.ts';
 import { CANCELLED_CODE, getRetryRule, MAX_STANDARD_ATTEMPTS } from './error-codes.ts';
 import {
   type ArtifactSchema,

@@ -1,8 +1,7 @@
 import * as z from 'zod';
-import { BOX_KINDS, type Box, getBox } from '../../cards/box.ts';
+import { BOX_KINDS, type Box, getBox, listBoxCards } from '../../cards/box.ts';
 import { CARD_ID_PATTERN } from '../../cards/card.ts';
 import { createContextBox, createOutputBox } from '../../cards/create-box.ts';
-import { listBoxCards } from '../../cards/list-box-cards.ts';
 import type { Config } from '../../config/config.ts';
 import { getCallerName, resolveActor } from '../../identity/auth/authenticate.ts';
 import { boundedArray } from '../../kernel/json/bounded-schemas.ts';

@@ -31,8 +31,8 @@ import { buildRecipientShortId, buildRequesterShortId } from '../ids/short-ids.t
 import { computeFirstCheckAt, inboxKey } from '../transitions/end-and-requeue.ts';
 import { checkInput } from './capability-schemas.ts';
 import { buildRememberedId } from './deduplicate.ts';
+import { enqueueEagerly } from './enqueue-task.ts';
 import { type Destination, resolveDestination } from './resolve-destination.ts';
-import { enqueueEagerly } from './update-task.ts';
 
 /** What is written together with a task or a turn, and on which that depends. */
 export interface TransactionGuard {

@@ -8,7 +8,7 @@ import type { Deps } from '../../identity/deps.ts';
 import { isOpen, type Task, taskRef, undeclaredListKey } from '../../model/task.ts';
 import { type Change, equals } from '../../ports/conditions.ts';
 import { buildCapabilityQueueChange } from '../transitions/timeouts.ts';
-import { enqueueEagerly } from './update-task.ts';
+import { enqueueEagerly } from './enqueue-task.ts';
 
 const PAGE_SIZE = 100;
 

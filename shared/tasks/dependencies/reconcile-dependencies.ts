@@ -4,7 +4,7 @@ import { ParleyError } from '../../kernel/errors.ts';
 import { RELATED_RETENTION_MS } from '../../kernel/retention.ts';
 import { MAX_DEPENDENCIES, type Task, taskRef } from '../../model/task.ts';
 import type { NewItem, TransactionWrite } from '../../ports/records.ts';
-import { enqueueEagerly } from '../commands/update-task.ts';
+import { enqueueEagerly } from '../commands/enqueue-task.ts';
 import { canReadTask } from '../queries/can-read-task.ts';
 import { RECHECK_MS } from '../transitions/timeouts.ts';
 import { computeDependencyTransition, isEndedByDependency } from './dependency-transitions.ts';

@@ -1,11 +1,19 @@
 import type { Deps } from '../../identity/deps.ts';
-import { type AgentState, agentStateRef, computeExecutionStatus } from '../../model/agent-state.ts';
+import { deriveChildSpan } from '../../kernel/trace.ts';
+import {
+  type ActiveTurn,
+  type AgentState,
+  agentStateRef,
+  computeExecutionStatus,
+  getOwn,
+  type ToolCallStatus,
+} from '../../model/agent-state.ts';
 import { type Turn, turnRef } from '../../model/turn.ts';
-import { equals } from '../../ports/conditions.ts';
+import { type Change, equals } from '../../ports/conditions.ts';
 import { listIdleMembers } from '../wakeups/wakeups.ts';
 import { createToolResultCard } from './result-cards.ts';
 import { stopTurn } from './stop-turn.ts';
-import { buildAgentStateTimerChange, listOverdueCalls } from './timeouts.ts';
+import { buildReapChange, buildTimeoutReport, type TurnTransitionContext } from './transitions.ts';
 
 const TIMEOUT_RESULT = {
   status: 'timeout',
@@ -47,3 +55,69 @@ const hasIdleAgent = async (deps: Deps, { project, agent, isForGroup, channel }:
   isForGroup
     ? (await listIdleMembers(deps, project, agent, channel)).length > 0
     : computeExecutionStatus(await deps.records.get(agentStateRef(project, agent))) === 'idle';
+
+/** The tool calls that a suspended turn still waits for, and until when. */
+export const listAwaitedCalls = (head: AgentState): [toolCall: string, deadline: number][] =>
+  computeExecutionStatus(head) === 'suspended'
+    ? Object.entries(head.deadlines ?? {}).filter(([toolCall]) => getOwn(head.waiting, toolCall) === 'waiting')
+    : [];
+
+/** Those of them whose time is over. */
+const listOverdueCalls = (head: AgentState, now: number): string[] =>
+  listAwaitedCalls(head).flatMap(([toolCall, deadline]) => (deadline <= now ? [toolCall] : []));
+
+/**
+ * What time alone does to a head whose `due` has come, if nobody wrote in between. `card` says that a tool did not
+ * report in time.
+ */
+const buildAgentStateTimerChange = (head: AgentState, when: TurnTransitionContext, card: string): Change => ({
+  ...computeTurnTimerChange(head, when, card),
+  if: equals('v', head.v),
+});
+
+const computeTurnTimerChange = (head: AgentState, when: TurnTransitionContext, card: string): Change => {
+  const { now, limits } = when;
+  const { turn, active, epoch, aliveAt = 0, leasedAt = 0 } = head;
+  if (turn === undefined || active === undefined) return { unset: ['due'] };
+  const token = { turn, epoch };
+  const state = computeExecutionStatus(head);
+  if (state === 'suspended') return buildCallTimeoutChange(head, active, when, card);
+  const isLeasedOnly = state === 'dispatched';
+  const silentAt = isLeasedOnly ? leasedAt + limits.startTimeoutMs : aliveAt + limits.heartbeatTimeoutMs;
+  if (silentAt <= now) return buildReapChange(token, now, isLeasedOnly ? NOT_STARTED_MESSAGE : WORKER_SILENT_MESSAGE);
+  if (isLeasedOnly || head.state === 'suspended') return buildWakeupChange(head, silentAt, when);
+  return { set: { due: silentAt } };
+};
+
+const NOT_STARTED_MESSAGE = 'The turn was leased and never started.';
+const WORKER_SILENT_MESSAGE = 'Nothing was heard of the worker for too long.';
+
+/** Nobody has resumed it: the wake-up may be lost. */
+const buildWakeupChange = (
+  { aliveAt = 0, lastWakeupAt = 0 }: AgentState,
+  silentAt: number,
+  { now, limits }: TurnTransitionContext,
+): Change => {
+  const wakeAt = Math.max(aliveAt, lastWakeupAt) + limits.repeatWakeupMs;
+  if (wakeAt > now) return { set: { due: Math.min(wakeAt, silentAt) } };
+  return { set: { lastWakeupAt: now, due: Math.min(now + limits.repeatWakeupMs, silentAt) } };
+};
+
+/** A timeout report stands for each tool whose time is over; the turn goes on when it waits for no other. */
+const buildCallTimeoutChange = (
+  head: AgentState,
+  active: ActiveTurn,
+  { now, limits }: TurnTransitionContext,
+  card: string,
+): Change => {
+  const late = listOverdueCalls(head, now);
+  const reports = late.flatMap((toolCall): [string, unknown][] => [
+    [`waiting.${toolCall}`, 'expired' satisfies ToolCallStatus],
+    [`reports.${toolCall}`, buildTimeoutReport(card, now, deriveChildSpan(active, `${head.turn}/${toolCall}`))],
+  ]);
+  const left = listAwaitedCalls(head).flatMap(([, deadline]) => (deadline > now ? [deadline] : []));
+  const set = { ...Object.fromEntries(reports), openCallCount: left.length };
+  if (left.length === 0) return { set: { ...set, aliveAt: now, due: now + limits.repeatWakeupMs } };
+  const deadline = Math.min(...left);
+  return { set: { ...set, deadline, due: Math.min(deadline, now + limits.heartbeatTimeoutMs / 2) } };
+};

@@ -2,9 +2,13 @@ import { type Caller, getCallerName } from '../../identity/auth/authenticate.ts'
 import { canUseChannel } from '../../identity/channels.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
+import type { JsonObject } from '../../kernel/json/json.ts';
 import { type AgentState, agentStateRef } from '../../model/agent-state.ts';
 import { type Task, taskRef } from '../../model/task.ts';
 import { MAX_STORED_STEPS, type StoredStep, type Turn, turnRef } from '../../model/turn.ts';
+import { waitUntil } from '../../storage/wait-until.ts';
+import { encodeTask } from '../../tasks/queries/task-view.ts';
+import { encodeTurnEnd } from '../lifecycle/turn-end-event.ts';
 
 /** A turn is seen by whoever may use its channel. */
 export const getTurn = async (deps: Deps, caller: Caller, id: string): Promise<Turn> => {
@@ -54,3 +58,26 @@ export const getAgentState = async (
 
 export const canReadAgentState = (caller: Caller, { agent, active }: AgentState): boolean =>
   active === undefined || canUseChannel(caller, active.channel) || getCallerName(caller) === agent;
+
+/** How a turn ended, as its task event, or what its agent asks where that was handed it as a task; undefined if neither comes in time. */
+export const waitForTurnOutcome = (
+  deps: Deps,
+  caller: Caller,
+  id: string,
+  waitMs: number,
+  signal: AbortSignal | undefined,
+): Promise<JsonObject | undefined> => {
+  const keys = [turnRef(caller.project, id).pk, taskRef(caller.project, id).pk];
+  const read = (): Promise<JsonObject | undefined> => findTurnOutcome(deps, caller, id);
+  return waitUntil(deps, keys, { waitMs, signal }, read, (outcome) => outcome !== undefined);
+};
+
+const findTurnOutcome = async (deps: Deps, caller: Caller, id: string): Promise<JsonObject | undefined> => {
+  const turn = await getTurn(deps, caller, id);
+  if (turn.end) {
+    const { subject, headers, payload } = encodeTurnEnd(turn, turn.end).data;
+    return { subject, headers, payload };
+  }
+  const task = turn.isRunAsTask && (await deps.records.get(taskRef(turn.project, id)));
+  return task && task.status === 'input_required' ? encodeTask(deps, task, task.dialect) : undefined;
+};

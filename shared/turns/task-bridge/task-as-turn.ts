@@ -14,7 +14,7 @@ import { equals } from '../../ports/conditions.ts';
 import type { NewItem } from '../../ports/records.ts';
 import { loadContent } from '../../storage/content.ts';
 import { claimTasks } from '../../tasks/commands/claim-tasks.ts';
-import { enqueueEagerly } from '../../tasks/commands/update-task.ts';
+import { enqueueEagerly } from '../../tasks/commands/enqueue-task.ts';
 import { loadDependencyResults } from '../../tasks/dependencies/dependency-results.ts';
 import { buildReleaseChange } from '../../tasks/transitions/end-and-requeue.ts';
 import type { TurnLease } from '../lifecycle/lease-turn.ts';

@@ -1,5 +1,5 @@
 import { getRequiredCards } from '../../cards/put-card.ts';
-import { parsePayload } from '../../dialects/parse-payload.ts';
+import { parsePayload } from '../../dialects/codec-helpers.ts';
 import type { Caller } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { isPermanent, type ParleyError } from '../../kernel/errors.ts';

@@ -7,7 +7,7 @@ import { DAY_MS } from '../../kernel/retention.ts';
 import { agentStateRef, computeExecutionStatus } from '../../model/agent-state.ts';
 import type { Effect } from '../../model/effect.ts';
 import type { Wakeup } from '../../model/turn-effect.ts';
-import { toRelayEventMessage } from '../../nats/relay-event.ts';
+import { toRelayEventMessage } from '../../nats/relay-item.ts';
 import type { Item, RecordChange } from '../../ports/records.ts';
 import { listGroupMembers } from '../lifecycle/group-queues.ts';
 

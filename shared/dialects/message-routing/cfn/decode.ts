@@ -6,7 +6,7 @@ import { type JsonObject, toJsonObject } from '../../../kernel/json/json.ts';
 import { parseOrThrow } from '../../../kernel/json/parse-or-throw.ts';
 import type { Command } from '../../../model/command.ts';
 import { toIso } from '../../../ports/clock.ts';
-import { assertSameMajorVersion } from '../../assert-version.ts';
+import { assertSameMajorVersion } from '../../codec-helpers.ts';
 import { MESSAGE_ROUTING_VERSION, toCommand, toNote } from '../decode.ts';
 import { withProtocolError } from '../protocol-error.ts';
 import { MessageRoutingMessage, NoteMessage } from '../schema.ts';

@@ -2,7 +2,7 @@ import type { Config } from '../../../config/config.ts';
 import type { JsonObject } from '../../../kernel/json/json.ts';
 import { parseOrThrow } from '../../../kernel/json/parse-or-throw.ts';
 import type { Command } from '../../../model/command.ts';
-import { assertSameMajorVersion } from '../../assert-version.ts';
+import { assertSameMajorVersion } from '../../codec-helpers.ts';
 import { MESSAGE_LABEL, toCommand } from '../decode.ts';
 import { ROUND_TABLE } from '../name.ts';
 import { KnightMessage } from './schema.ts';

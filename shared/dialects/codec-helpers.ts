@@ -1,0 +1,50 @@
+import * as z from 'zod';
+import { ParleyError } from '../kernel/errors.ts';
+import type { JsonObject } from '../kernel/json/json.ts';
+import { parseOrThrow } from '../kernel/json/parse-or-throw.ts';
+import type { TaskRequestCommand } from '../model/command.ts';
+
+/** What has no major version that can be read is left to the schema. */
+export const assertSameMajorVersion = (version: unknown, spoken: string): void => {
+  const [major] = /^\d{1,4}(?=\.\d)/.exec(typeof version === 'string' ? version : '') ?? [];
+  if (major === undefined || Number(major) === Number.parseInt(spoken, 10)) return;
+  throw new ParleyError(
+    'unsupported_version',
+    `Version ${version} is not compatible with ${spoken}, which is spoken here.`,
+    { details: { version: String(version), supported: spoken } },
+  );
+};
+
+/** Without what a sender writes anew each time that it sends a message: a repetition is known by its id and all else. */
+export const omitStamps = ({
+  timestamp: _timestamp,
+  retryCount: _retryCount,
+  traceparent: _traceparent,
+  tracestate: _tracestate,
+  baggage: _baggage,
+  observability: _observability,
+  ...rest
+}: JsonObject): JsonObject => rest;
+
+export const MAX_TTL_SECONDS = 7 * 86_400;
+
+export const TimeToLive = z.number().int().min(1).default(3600).describe('seconds; more than 604800 counts as 604800');
+
+/** The protocols set no maximum. */
+export const toTimeToLive = (seconds: number): Pick<TaskRequestCommand, 'ttlSeconds' | 'notices'> =>
+  seconds <= MAX_TTL_SECONDS
+    ? { ttlSeconds: seconds }
+    : {
+        ttlSeconds: MAX_TTL_SECONDS,
+        notices: [`The time to live of ${seconds} s was cut to ${MAX_TTL_SECONDS} s, which is 7 days.`],
+      };
+
+export const parsePayload = <T>(schema: z.ZodType<T>, payload: JsonObject, what: string): T => {
+  try {
+    return parseOrThrow(schema, payload, 'protocol_violation', what);
+  } catch (error) {
+    if (!(error instanceof ParleyError)) throw error;
+    const issues = error.issues?.map(({ path, message }) => ({ path: `payload.${path}`, message }));
+    throw new ParleyError(error.code, error.message, { issues, details: { ...error.details, violated: 'payload' } });
+  }
+};

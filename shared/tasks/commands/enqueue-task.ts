@@ -1,0 +1,70 @@
+import type { Deps } from '../../identity/deps.ts';
+import { type Task, taskRef, toQueueKey } from '../../model/task.ts';
+import { buildRequestRelay } from '../../nats/relay-item.ts';
+import { and, equals, notExists } from '../../ports/conditions.ts';
+import type { QueueMessage } from '../../ports/queues.ts';
+import type { RecordChange } from '../../ports/records.ts';
+
+/** The effects of a write that agents wait for. */
+export const buildQueueMessages = ({ before, after }: RecordChange<Task>): QueueMessage[] => {
+  if (after?.status !== 'requested') return [];
+  const isQueuedAnew = before?.queueGeneration !== after.queueGeneration || before.requeueCount !== after.requeueCount;
+  return isQueuedAnew ? buildMessagesForTarget(after) : [];
+};
+
+/** Where it is offered on both sides, whoever claims it first has it. */
+const buildMessagesForTarget = (task: Task): QueueMessage[] => {
+  if (task.deliveryTarget === 'both') return [buildQueueMessage(task), buildRequestRelay(task)];
+  return [task.deliveryTarget ? buildRequestRelay(task) : buildQueueMessage(task)];
+};
+
+/** The queue message says just enough to claim the task in one write; the task itself stays in its record. */
+const buildQueueMessage = (task: Task): QueueMessage => ({
+  queueKey: toQueueKey(task),
+  group: task.id,
+  dedupId: `${task.id}#${task.queueGeneration}#${task.requeueCount}`,
+  at: task.queuedAt,
+  body: {
+    taskId: task.id,
+    queueGeneration: task.queueGeneration,
+    due: task.due ?? task.deadline,
+    bytes: 'blob' in task.input ? task.input.bytes : 0,
+    ...(task.to === undefined && task.delegationChain && { delegationChain: task.delegationChain }),
+    ...(task.declinedBy && { declinedBy: task.declinedBy }),
+  },
+});
+
+/**
+ * Queues at once what the dispatcher will queue anyway, under the same deduplication id. If it fails, the dispatcher does it.
+ */
+export const enqueueEagerly = (deps: Deps, change: RecordChange<Task>): Promise<void> | undefined => {
+  // Messages for NATS keep the order of the change feed.
+  const messages = buildQueueMessages(change).filter(({ queueKey }) => queueKey.kind !== 'relay');
+  return messages.length === 0 ? undefined : trySendMessages(deps, change, messages);
+};
+
+const trySendMessages = async (deps: Deps, change: RecordChange<Task>, messages: QueueMessage[]): Promise<void> => {
+  try {
+    await deps.queues.send(messages);
+  } catch (error) {
+    deps.log('warn', 'eager enqueue failed, left to the dispatcher', {
+      taskId: change.after?.id,
+      error: String(error),
+    });
+  }
+};
+
+/** Queues a task once more whose queue message went astray, if it still waits for that very message. */
+export const requeueTask = async (
+  deps: Deps,
+  project: string,
+  taskId: string,
+  entry: number,
+): Promise<{ isSent: boolean; task?: Task | undefined }> => {
+  const waiting = and(equals('status', 'requested'), equals('queueGeneration', entry), notExists('notBefore'));
+  const change = { if: waiting, add: { requeueCount: 1 } };
+  const written = await deps.records.update(taskRef(project, taskId), change, deps.newId());
+  if (written.outcome === 'refused') return { isSent: false, task: written.existing };
+  if (!written.replayed) await enqueueEagerly(deps, written);
+  return { isSent: true, task: written.after };
+};
