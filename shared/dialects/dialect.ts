@@ -87,8 +87,16 @@ export interface Encoder {
   encodeRequest(task: Task, input: Json, results?: JsonObject): JsonObject;
   /** What the holder of an open task said last. */
   encodeReport(task: ReportedTask): JsonObject;
-  /** How a task ended, what its holder asks or what it was answered, for the one who must know. */
-  encodeOutcome(outcome: TaskOutcome, output: Json | undefined, artifacts: JsonObject[] | undefined): JsonObject;
+  /**
+   * How a task ended, what its holder asks or what it was answered, for the one who must know. `deliverable` is the card of the
+   * output, where the task is a turn.
+   */
+  encodeOutcome(
+    outcome: TaskOutcome,
+    output: Json | undefined,
+    artifacts: JsonObject[] | undefined,
+    deliverable?: string,
+  ): JsonObject;
   /** A message that is no task, for its recipient. */
   encodeDirectMessage(directMessage: DirectMessage, content: Json): JsonObject;
   /** A message to all agents, for everybody who listens on NATS; undefined where the dialect has no such message. */

@@ -15,10 +15,10 @@ import { onFanoutTimer } from '../tasks/dependencies/link-fanout.ts';
 import {
   computeAgentStateEffects,
   computeBatchCallEffects,
-  computeTaskTurnEffects,
   computeTurnEffects,
 } from '../turns/lifecycle/compute-effects.ts';
 import { onAgentStateTimer, onTurnTimer } from '../turns/lifecycle/watchdog.ts';
+import { computeTaskTurnEffects } from '../turns/task-bridge/compute-task-turn-effects.ts';
 import { computeUiActionEffects } from '../turns/ui-actions/ui-action.ts';
 import { computeWakeupEffects } from '../turns/wakeups/wakeups.ts';
 import { computeBatchEffects, onBatchTimer } from '../workflows/batches/batch-lifecycle.ts';

@@ -1,3 +1,4 @@
+import type { JsonObject } from '../kernel/json/json.ts';
 import type { Trace } from '../kernel/trace.ts';
 import type { ExecutionStatus, TurnEnd, TurnStep } from './agent-state.ts';
 import type { Turn } from './turn.ts';
@@ -21,7 +22,7 @@ export type TurnEvent = {
   target: string;
   context: TurnEventContext;
 } & (
-  | { kind: 'state'; turn: string; status: ExecutionStatus; epoch: number; outputBox?: string }
+  | { kind: 'state'; turn: string; status: ExecutionStatus; epoch: number; outputBox?: string; metadata?: JsonObject }
   | { kind: 'step'; turn: string; step: TurnStep; epoch: number }
   | { kind: 'end'; turn: Turn; end: TurnEnd }
   | { kind: 'wakeup'; agent: string; inboxId?: string; reason: string }

@@ -123,7 +123,9 @@ const findDomainDialect = async (deps: Deps, { project, domain }: Task): Promise
 const renderReport = async (deps: Deps, task: ReportedTask): Promise<RenderedMessage> => {
   if (await isAlreadyOnNats(deps, task.project, task.holder, task.from)) return { skip: 'it was said on NATS' };
   const reader = await findAgentDialect(deps, task.project, task.from);
-  if (reader?.natsBinding?.getTurnRole?.(task.extensions) === 'call') return { skip: 'a tool call has no state' };
+  const role = reader?.natsBinding?.getTurnRole?.(task.extensions);
+  if (role === 'call') return { skip: 'a tool call has no state' };
+  if (role === 'turn') return { skip: 'its turn tells its states' };
   return renderForRecipient(deps, task, task.from, async (dialect) => getEncoder(dialect).encodeReport(task));
 };
 
@@ -135,7 +137,7 @@ const renderOutcome = async (
 ): Promise<RenderedMessage> => {
   const { from, to, task } = outcome;
   if (await isAlreadyOnNats(deps, project, from, to)) return { skip: 'it was said on NATS' };
-  if (await isReportedByTurn(deps, outcome)) return { skip: 'its turn tells how it ended' };
+  if (await isReportedByTurn(deps, outcome)) return { skip: 'its turn tells it' };
   return renderForRecipient(deps, task, to, (dialect) =>
     encodeOutcomeFor(deps, project, outcome, limitContent(dialect, isTooLarge)),
   );
@@ -160,16 +162,20 @@ const renderDirectMessage = async (
   );
 };
 
-/** A reader of turns is told once how each ended: by the turn itself, where the task is a part of one or was worked on as one. */
+/**
+ * A reader of turns is told once how each ended: by the turn itself, where the task is a part of one or was worked on as one. What an
+ * agent of another dialect asks while it works on a turn is a state of that turn.
+ */
 const isReportedByTurn = async (deps: Deps, { to, status, task }: TaskOutcome): Promise<boolean> => {
-  if (!TERMINAL_STATUSES.some((end) => end === status)) return false;
   const { project, holder, extensions } = task;
   const [reader, worker] = await Promise.all([
     findAgentDialect(deps, project, to),
     findAgentDialect(deps, project, holder),
   ]);
   if (!reader?.usesTurns) return false;
-  return reader.natsBinding?.getTurnRole?.(extensions) !== undefined || worker?.usesTurns === true;
+  const role = reader.natsBinding?.getTurnRole?.(extensions);
+  if (role === 'turn') return true;
+  return TERMINAL_STATUSES.some((end) => end === status) && (role !== undefined || worker?.usesTurns === true);
 };
 
 const findAgentDialect = async (deps: Deps, project: string, id: string | undefined): Promise<Dialect | undefined> => {

@@ -68,6 +68,7 @@ const PAYLOAD_PLACES: Record<string, readonly string[]> = {
   ChunkPayload: ['.chunk'],
   UiActionPayload: ['.ui.action'],
   UiActionAckPayload: ['.ui.action_ack'],
+  UserMessagePayload: ['.cmd.user.console.message'],
   StartBody: ['/start'],
   StepBody: ['/step'],
   SuspendBody: ['/suspend'],

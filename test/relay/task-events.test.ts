@@ -78,6 +78,38 @@ describe('one task event ends a turn on NATS', () => {
     assert.deepEqual(told, [['knight', turn, 'failed']]);
   });
 
+  it('and each of its states is told once, with what its agent asks', async (t) => {
+    const site = await siteWithQuiet(t);
+    await groundAgent(site, 'pmo', { transport: 'nats' });
+    const cook = await site.agent('cook', { dialect: 'task-format' });
+    const said = headers();
+    said.set('CG-Sender', 'pmo');
+    const call = { correlation_id: randomUUID(), mode: 'call', payload: {} };
+    const place = 'cg.v1r3.default.public.cmd.agent.cook.turn';
+    await jetstream(site.client).publish(place, JSON.stringify(call), { headers: said });
+    const [{ message }] = await cook.claim({ wait: 10 });
+    await cook.send({ id: message.id, status: 'in_progress', metadata: { progress: 40 } });
+    await cook.send({ id: message.id, status: 'input_required', input: { prompt: 'How many?' } });
+    await site.admin.call('POST', `/v1/tasks/${message.id}/input`, { input: { guests: 4 } });
+    await cook.send({ id: message.id, status: 'completed', result: { done: true } });
+    await site.taskEvents(1);
+    const filter_subject = 'cg.v1r3.default.public.evt.agent.cook.state';
+    const states = await consumerOf(site.client, 'cg_evt_v1r3', { filter_subject });
+    const told: unknown[] = [];
+    for (let left = 5; left > 0; left--) {
+      const { status, metadata } = (await nextOf(states)).body;
+      told.push([status, metadata?.progress ?? metadata?.input?.prompt]);
+    }
+    assert.deepEqual(told, [
+      ['dispatched', undefined],
+      ['running', 40],
+      ['suspended', 'How many?'],
+      ['dispatched', undefined],
+      ['idle', undefined],
+    ]);
+    assert.equal(await states.next({ expires: 1000 }), null);
+  });
+
   it('and a tool call has none', async (t) => {
     const site = await siteWithQuiet(t);
     const merlin = await groundAgent(site, 'merlin', { transport: 'nats' });

@@ -182,6 +182,31 @@ describe('reports', () => {
     assert.equal((await headOf(parley.admin, 'worker')).status, 'idle');
   });
 
+  it('takes a join_response as the report of who joined the work, at the depth of the turn', async (t) => {
+    const parley = await testParley(t);
+    const worker = new Worker(await groundAgent(parley, 'worker'));
+    const pmo = await groundAgent(parley, 'pmo', { role: 'coordinator' });
+    await enqueued(parley.admin, 'worker', { recursion_depth: 5 });
+    const held = await worker.begin();
+    await worker.suspend(held, ['c1']);
+    const { message_type: _type, recursion_depth: _depth, ...payload } = await toolReport(pmo, 'worker', held, 'c1');
+    const join = (headers: object, more: object = {}) =>
+      pmo.send({
+        subject: 'cg.v1r3.default.public.cmd.agent.worker.join_response',
+        headers,
+        payload: { ...payload, ...more },
+      });
+    for (const headers of [{}, { 'CG-Recursion-Depth': '4' }]) {
+      assert.equal((await join(headers)).body.code, 'protocol_violation');
+    }
+    const depth = { 'CG-Recursion-Depth': '5' };
+    assert.equal((await join(depth, { message_type: 'timeout' })).body.violated, 'subject');
+    assert.equal((await join(depth, { message_type: 'join_response' })).status, 202);
+    assert.equal((await join(depth)).body.duplicate, true);
+    const [row] = (await worker.take()).inbox;
+    assert.deepEqual([row.message_type, row.tool_call_id, row.status], ['tool_result', 'c1', 'success']);
+  });
+
   it('rejects a report without the depth of the turn or with another depth', async (t) => {
     const parley = await testParley(t);
     const worker = new Worker(await groundAgent(parley, 'worker'));

@@ -5,9 +5,9 @@ import { type Turn, turnRef } from '../../shared/model/turn.ts';
 import { stopTurn } from '../../shared/turns/lifecycle/stop-turn.ts';
 import { createTaskForTurn } from '../../shared/turns/task-bridge/turn-as-task.ts';
 import { eventually } from '../support/eventually.ts';
-import { called, enqueued, groundAgent, headOf, taskEvents, turnOf, Worker } from '../support/ground.ts';
+import { called, enqueued, eventsOf, groundAgent, headOf, taskEvents, turnOf, Worker } from '../support/ground.ts';
 import { speakers } from '../support/speakers.ts';
-import { tfRequest } from '../support/task-format.ts';
+import { taskFormat, tfRequest } from '../support/task-format.ts';
 import { testParley } from '../support/test-parley.ts';
 
 describe('tasks as turns and turns as tasks', () => {
@@ -43,6 +43,70 @@ describe('tasks as turns and turns as tasks', () => {
     const { correlation_id } = (await new Worker(worker).take()).inbox[0];
     assert.doesNotMatch(correlation_id, / /);
     assert.equal((await worker.call('GET', `/v1/tasks/${correlation_id}`)).body.id, body.taskId);
+  });
+
+  for (const [size, content] of [
+    ['small', 'all quiet'],
+    ['large', 'x'.repeat(100_000)],
+  ] as const) {
+    it(`names the card of a ${size} deliverable in the inbox of who called an agent of another dialect`, async (t) => {
+      const parley = await testParley(t);
+      const caller = await groundAgent(parley, 'caller');
+      const knight = await parley.agent('knight');
+      const turn = await enqueued(caller, 'knight');
+      const [claimed] = await eventually(async () => {
+        const found = await knight.claim();
+        assert.equal(found.length, 1);
+        return found;
+      });
+      await knight.complete(claimed.message.id, { content });
+      const [{ payload }] = await eventually(async () => {
+        const inbox = await caller.inbox();
+        assert.equal(inbox.length, 1);
+        return inbox;
+      });
+      const { body } = await caller.call('GET', `/v1/cards/${payload.deliverable_card_id}`);
+      assert.deepEqual(body.content, { content });
+      assert.equal((await turnOf(caller, turn)).deliverable_card_id, payload.deliverable_card_id);
+    });
+  }
+
+  it('records the states of a turn of an agent of another dialect in the event log', async (t) => {
+    const parley = await testParley(t);
+    await groundAgent(parley, 'caller');
+    const cook = await parley.agent('cook', taskFormat);
+    const turn = await enqueued(parley.admin, 'cook');
+    const [{ message }] = await eventually(async () => {
+      const found = await cook.claim();
+      assert.equal(found.length, 1);
+      return found;
+    });
+    const say = async (more: object) => assert.ok((await cook.send({ id: message.id, ...more })).status < 300);
+    await say({ status: 'in_progress', metadata: { progress: 40, message: 'peeling' } });
+    await say({ status: 'input_required', input: { prompt: 'How many?' } });
+    const answered = await parley.admin.call('POST', `/v1/tasks/${turn}/input`, { input: { guests: 4 } });
+    assert.ok(answered.status < 300, JSON.stringify(answered.body));
+    await say({ status: 'completed', result: { done: true } });
+    const states = await eventually(async () => {
+      const events = await eventsOf(parley.admin, 'evt.agent.state');
+      assert.equal(events.at(-1)?.data.payload.status, 'idle');
+      return events.map(({ data }) => data);
+    });
+    assert.deepEqual(
+      [...new Set(states.map(({ subject }) => subject))],
+      ['cg.v1r3.default.public.evt.agent.cook.state'],
+    );
+    assert.deepEqual([...new Set(states.map(({ payload }) => payload.agent_turn_id))], [turn]);
+    assert.deepEqual(
+      states.map(({ payload: { status, metadata } }) => [status, metadata]),
+      [
+        ['dispatched', undefined],
+        ['running', { progress: 40, message: 'peeling' }],
+        ['suspended', { input: { prompt: 'How many?' } }],
+        ['dispatched', undefined],
+        ['idle', undefined],
+      ],
+    );
   });
 
   it('passes extensions of a task beside the turn and content that is too large as a card', async (t) => {

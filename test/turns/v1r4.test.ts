@@ -21,7 +21,12 @@ const identityOf = (agent: string, held?: Held, call?: string): Record<string, s
 });
 
 const calls = async (caller: Caller, agent: string): Promise<string> => {
-  const message = { subject: v1r4(`cmd.agent.${agent}.turn`), payload: { correlation_id: randomUUID(), payload: {} } };
+  const headers = identityOf(agent);
+  const message = {
+    subject: v1r4(`cmd.agent.${agent}.turn`),
+    headers,
+    payload: { correlation_id: randomUUID(), payload: {} },
+  };
   const { status, body } = await caller.call('POST', '/v1/messages', message);
   assert.equal(status, 202, JSON.stringify(body));
   return body.agentTurnId;

@@ -19,6 +19,7 @@ import { callInternalTool } from '../../turns/tool-calls/internal-tools.ts';
 import { receiveReport } from '../../turns/tool-calls/receive-report.ts';
 import { createUiAction } from '../../turns/ui-actions/ui-action.ts';
 import { createWakeup } from '../../turns/wakeups/wakeups.ts';
+import { tellUser } from './tell-user.ts';
 import { toEnqueueRequest, toReceivedReport, toToolCommand, toUiActionRequest } from './to-turn-command.ts';
 
 /** What a message of CommonGround asks for. */
@@ -29,7 +30,7 @@ export const executeMessage = async (
   message: ProtocolMessage,
 ): Promise<CommandResult> => {
   if (!isCommonGroundMessage(message)) throw new Error(`This is a message of ${message.dialect}.`);
-  const command = message.command;
+  const { command, messageId } = message;
   parseProjectSubject(command.subjectText, caller.project);
   const stray = listHeaderLikeKeys(command.rawPayload);
   if (stray.length > 0) deps.log('warn', 'payload contains header keys', { subject: command.subjectText, keys: stray });
@@ -74,6 +75,8 @@ export const executeMessage = async (
     }
     case 'uiAction':
       return createUiAction(deps, caller, toUiActionRequest(command), trace);
+    case 'tellUser':
+      return tellUser(deps, caller, command, messageId, trace);
     case 'wake': {
       const { channel } = command.subject;
       if (caller.role === 'agent') assertChannelAccess(caller.registered.agent, channel);

@@ -1,6 +1,8 @@
 import type * as z from 'zod';
 import type { Config } from '../../config/config.ts';
 import { ParleyError } from '../../kernel/errors.ts';
+import { uuidFromSeed } from '../../kernel/ids.ts';
+import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
 import type { JsonObject } from '../../kernel/json/json.ts';
 import { omitNulls } from '../../kernel/json/omit-nulls.ts';
 import { parseOrThrow } from '../../kernel/json/parse-or-throw.ts';
@@ -27,6 +29,7 @@ import {
   ToolCommandPayload,
   ToolReportPayload,
   UiActionPayload,
+  UserMessagePayload,
   WakeupPayload,
 } from './payloads.ts';
 import { CommonGroundMessage } from './schema.ts';
@@ -39,7 +42,7 @@ interface DecodedMessage {
   headers: CommonGroundHeaders;
   /** As it was sent, with whatever it says beside what the protocol asks for. */
   rawPayload: JsonObject;
-  /** The same with what headers say of whose it is, in versions where they do. */
+  /** The same without nulls, and with what headers say of whose it is, in versions where they do. */
   content: JsonObject;
 }
 
@@ -56,6 +59,7 @@ export type CommonGroundCommand =
   | (DecodedMessageWithDepth & { do: 'callTool'; payload: z.output<typeof ToolCommandPayload> })
   | (DecodedMessageWithDepth & { do: 'callInternal'; payload: z.output<typeof ToolCommandPayload> })
   | (DecodedMessageWithDepth & { do: 'uiAction'; payload: z.output<typeof UiActionPayload> })
+  | (DecodedMessageWithDepth & { do: 'tellUser'; payload: z.output<typeof UserMessagePayload> })
   | (DecodedMessage & { do: 'stream'; payload: z.output<typeof ChunkPayload> });
 
 export interface CommonGroundDecoded extends ProtocolMessage {
@@ -77,7 +81,13 @@ export const decode = (wire: JsonObject, config: Config, sender: string | undefi
   // What is only streamed carries no headers, and none are looked at: its subject says whose it is.
   const isStreamed = subject.category === 'str';
   if (!isStreamed) assertConsistentHeaders(headers);
-  const command = parseCommand({ subject, subjectText: message.subject, headers, rawPayload: sent, content: sent });
+  const command = parseCommand({
+    subject,
+    subjectText: message.subject,
+    headers,
+    rawPayload: sent,
+    content: omitNulls(sent),
+  });
   return {
     kind: 'protocol',
     dialect: COMMON_GROUND,
@@ -101,6 +111,8 @@ const getMessageId = (command: CommonGroundCommand): string => {
   switch (command.do) {
     case 'uiAction':
       return command.payload.message_id ?? command.payload.action_id;
+    case 'tellUser':
+      return command.payload.message_id ?? computeUserMessageId(command);
     case 'enqueue':
       return command.payload.correlation_id;
     case 'wake':
@@ -113,10 +125,17 @@ const getMessageId = (command: CommonGroundCommand): string => {
   }
 };
 
+/** Its time tells two messages with the same words apart. */
+const computeUserMessageId = ({ subjectText, headers, rawPayload }: DecodedMessage): string =>
+  uuidFromSeed([
+    'user-message',
+    computeFingerprint([subjectText, rawPayload, String(findHeader(headers, 'cg-timestamp'))]),
+  ]);
+
 const parseCommand = (message: DecodedMessage): CommonGroundCommand => {
-  const { subject, headers, rawPayload } = message;
+  const { subject, headers } = message;
   if (subject.category !== 'cmd' || !hasHeaderIdentity(subject)) return toCommonGroundCommand(message);
-  const content = { ...rawPayload, ...readHeaderIdentity(subject, headers, rawPayload) };
+  const content = { ...message.content, ...readHeaderIdentity(subject, headers, message.content) };
   try {
     return toCommonGroundCommand({ ...message, content });
   } catch (error) {
@@ -149,6 +168,10 @@ const toCommonGroundCommand = (decoded: DecodedMessage): CommonGroundCommand => 
       payload: parsePayload(UiActionPayload, content, 'The action'),
     };
   }
+  if (kind === 'cmd.user') {
+    const payload = parsePayload(UserMessagePayload, content, 'The message');
+    return { ...withDepth(decoded), do: 'tellUser', payload };
+  }
   if (kind === 'str.agent' && subject.suffix === 'chunk') {
     return { ...decoded, do: 'stream', payload: parsePayload(ChunkPayload, content, 'The chunk') };
   }
@@ -166,7 +189,7 @@ const withDepth = (decoded: DecodedMessage): DecodedMessageWithDepth => ({
 });
 
 const toAgentCommand = (decoded: DecodedMessage): CommonGroundCommand => {
-  const { subject, rawPayload, content, headers } = decoded;
+  const { subject, content, headers } = decoded;
   switch (subject.suffix) {
     case 'wakeup':
       return { ...withDepth(decoded), do: 'wake', payload: parsePayload(WakeupPayload, content, 'The wake-up') };
@@ -175,20 +198,24 @@ const toAgentCommand = (decoded: DecodedMessage): CommonGroundCommand => {
         ...decoded,
         do: 'enqueue',
         payload: parseEnqueuePayload(decoded),
-        depth: parseCallDepth(headers, rawPayload.recursion_depth),
+        depth: parseCallDepth(headers, content.recursion_depth),
       };
     case 'tool_result':
+    case 'join_response':
     case 'timeout':
       return {
         ...decoded,
-        depth: parseDepth(headers, rawPayload.recursion_depth),
+        depth: parseDepth(headers, content.recursion_depth),
         do: 'report',
         payload: parseReportPayload(decoded),
       };
     case 'stop':
       return { ...withDepth(decoded), do: 'stop', payload: parsePayload(StopPayload, content, 'The stop') };
     default:
-      throw unsupportedSubjectError(decoded, 'an agent takes wakeup, turn, tool_result, timeout and stop');
+      throw unsupportedSubjectError(
+        decoded,
+        'an agent takes wakeup, turn, tool_result, join_response, timeout and stop',
+      );
   }
 };
 
@@ -203,13 +230,13 @@ const parseEnqueuePayload = ({ subject, rawPayload }: DecodedMessage): z.output<
   throw subjectMismatchError('names another agent or channel');
 };
 
-const parseReportPayload = ({ subject, content }: DecodedMessage): z.output<typeof ToolReportPayload> => {
-  const payload = parsePayload(
-    ToolReportPayload,
-    { message_type: subject.suffix, ...omitNulls(content) },
-    'The report',
-  );
-  if (payload.message_type === subject.suffix) return payload;
+/** A `join_response` is the report of whoever joined the work of several for the turn. */
+const parseReportPayload = ({ subject: { suffix }, content }: DecodedMessage): z.output<typeof ToolReportPayload> => {
+  const type = suffix === 'timeout' ? 'timeout' : 'tool_result';
+  const { message_type: said = type } = content;
+  const message_type = said === suffix ? type : said;
+  const payload = parsePayload(ToolReportPayload, { ...content, message_type }, 'The report');
+  if (payload.message_type === type) return payload;
   throw subjectMismatchError('is another kind of report');
 };
 

@@ -48,6 +48,7 @@ const buildPayload = (event: TurnEvent): JsonObject => {
         turn_epoch: event.epoch,
         updated_at: toIso(event.at),
         output_box_id: event.outputBox,
+        metadata: event.metadata,
       };
     case 'step': {
       const { id, phase, metadata } = event.step;

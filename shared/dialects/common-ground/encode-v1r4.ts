@@ -1,13 +1,15 @@
+import type { JsonObject } from '../../kernel/json/json.ts';
 import type { Encoder } from '../dialect.ts';
 import * as inV1r3 from './encode.ts';
 import { parseExtensions } from './extensions.ts';
 import { HEADER_IDENTITY_VERSION, toVersion } from './versions.ts';
 
-/** A command to a tool is given on as it came, whatever its reader speaks. */
-export const encodeRequest: Encoder['encodeRequest'] = (task, ...content) => {
-  const message = inV1r3.encodeRequest(task, ...content);
-  return parseExtensions(task.extensions).subject === undefined ? toVersion(message, HEADER_IDENTITY_VERSION) : message;
-};
+/** What is given on as it came keeps its version, whatever its reader speaks. */
+const toOwnVersion = (message: JsonObject, extensions: JsonObject): JsonObject =>
+  parseExtensions(extensions).subject === undefined ? toVersion(message, HEADER_IDENTITY_VERSION) : message;
+
+export const encodeRequest: Encoder['encodeRequest'] = (task, ...content) =>
+  toOwnVersion(inV1r3.encodeRequest(task, ...content), task.extensions);
 
 export const encodeReport: Encoder['encodeReport'] = (task) =>
   toVersion(inV1r3.encodeReport(task), HEADER_IDENTITY_VERSION);
@@ -15,5 +17,5 @@ export const encodeReport: Encoder['encodeReport'] = (task) =>
 export const encodeOutcome: Encoder['encodeOutcome'] = (...outcome) =>
   toVersion(inV1r3.encodeOutcome(...outcome), HEADER_IDENTITY_VERSION);
 
-export const encodeDirectMessage: Encoder['encodeDirectMessage'] = (...directMessage) =>
-  toVersion(inV1r3.encodeDirectMessage(...directMessage), HEADER_IDENTITY_VERSION);
+export const encodeDirectMessage: Encoder['encodeDirectMessage'] = (directMessage, content) =>
+  toOwnVersion(inV1r3.encodeDirectMessage(directMessage, content), directMessage.extensions);

@@ -74,6 +74,7 @@ export const encodeOutcome = (
   outcome: TaskOutcome,
   output: Json | undefined,
   artifacts: JsonObject[] | undefined,
+  deliverable?: string,
 ): JsonObject => {
   const { task, status, from, error, prompt, answer } = outcome;
   const about = parseExtensions(task.extensions);
@@ -91,6 +92,7 @@ export const encodeOutcome = (
   return buildMessage(task, about, ['evt', agent, 'task'], outcome.happenedAt, from, {
     agent_turn_id: task.id,
     status: TURN_STATUS_BY_TASK_STATUS[isCancelled(outcome) ? 'cancelled' : status],
+    deliverable_card_id: deliverable,
     error: error?.message,
     error_code: error?.code ?? (status === 'completed' ? undefined : TURN_STATUS_BY_TASK_STATUS[status]),
     metadata: {
@@ -106,21 +108,18 @@ export const encodeOutcome = (
   });
 };
 
-export const encodeDirectMessage = (directMessage: DirectMessage, content: Json): JsonObject =>
-  buildMessage(
-    directMessage,
-    parseExtensions(directMessage.extensions),
-    ['evt', directMessage.from, 'message'],
-    directMessage.createdAt,
-    directMessage.from,
-    {
-      message_id: directMessage.id,
-      type: directMessage.type,
-      to: directMessage.to,
-      content,
-      metadata: { parley: pickForeignExtensions(directMessage.extensions) },
-    },
-  );
+export const encodeDirectMessage = (directMessage: DirectMessage, content: Json): JsonObject => {
+  const { subject, headers = {}, ...about } = parseExtensions(directMessage.extensions);
+  const { from, createdAt, traceparent } = directMessage;
+  if (subject !== undefined) return { subject, headers: withTrace(headers, traceparent), payload: content };
+  return buildMessage(directMessage, about, ['evt', from, 'message'], createdAt, from, {
+    message_id: directMessage.id,
+    type: directMessage.type,
+    to: directMessage.to,
+    content,
+    metadata: { parley: pickForeignExtensions(directMessage.extensions) },
+  });
+};
 
 const pickForeignExtensions = ({ commonGround: _own, ...carried }: JsonObject): JsonObject => carried;
 

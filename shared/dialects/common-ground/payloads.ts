@@ -125,6 +125,9 @@ export const UiActionPayload = z.looseObject({
   parent_step_id: id.optional(),
 });
 
+/** A message for a user, whose agent is the target of the subject. */
+export const UserMessagePayload = z.looseObject({ message_id: id.optional() });
+
 export const UiActionAckPayload = z.looseObject({
   action_id: id,
   agent_id: agentId,

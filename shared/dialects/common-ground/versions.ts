@@ -79,7 +79,7 @@ export const readHeaderIdentity = (subject: Subject, headers: CommonGroundHeader
 const parseEpoch = (value: unknown): Json => (/^\d{1,15}$/.test(String(value)) ? Number(value) : String(value));
 
 const assertNoControlFields = (payload: JsonObject): void => {
-  const found = Object.keys(payload).filter((key) => CONTROL_FIELDS.has(key) && payload[key] !== null);
+  const found = Object.keys(payload).filter((key) => CONTROL_FIELDS.has(key));
   if (found.length === 0) return;
   throw new ParleyError(
     'protocol_violation',

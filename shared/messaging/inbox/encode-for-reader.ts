@@ -1,5 +1,6 @@
 import { loadBatchView, toDirectMessage } from '../../batches/batch-view.ts';
 import { offloadForDialect } from '../../cards/offload-content.ts';
+import { putCard } from '../../cards/put-card.ts';
 import type { Dialect } from '../../dialects/dialect.ts';
 import { getEncoder } from '../../dialects/encoder-registry.ts';
 import type { Deps } from '../../identity/deps.ts';
@@ -48,12 +49,21 @@ export const encodeOutcomeFor = async (
   const { id, from, output, artifacts, task } = outcome;
   const content = await loadOrLog(deps, id, output && loadContent(deps.blobs, project, output));
   const about = { project, from, type: 'task.deliverable' } as const;
+  const card =
+    content !== undefined && isDeliverable(dialect, outcome)
+      ? await putCard(deps, project, from, about.type, content)
+      : undefined;
   return getEncoder(dialect).encodeOutcome(
     outcome,
     content === undefined ? undefined : await offloadForDialect(deps, dialect, about, content),
     await loadOrLog(deps, id, loadArtifactViews(deps.blobs, project, task.id, artifacts)),
+    card?.id,
   );
 };
+
+/** A reader of turns is told the card. The turn makes it too, perhaps after its end was read. */
+const isDeliverable = ({ natsBinding }: Dialect, { status, task }: TaskOutcome): boolean =>
+  status === 'completed' && natsBinding?.getTurnRole?.(task.extensions) === 'turn';
 
 /** A message whose content is lost must not keep its reader from all others. */
 const loadOrLog = async <T>(deps: Deps, id: string, content: T | Promise<T> | undefined): Promise<T | undefined> => {

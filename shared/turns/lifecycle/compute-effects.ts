@@ -11,9 +11,8 @@ import {
 import type { Batch, BatchItemEnd } from '../../model/batch.ts';
 import { buildCorrelationRecord, type CallPhase } from '../../model/correlation.ts';
 import type { Effect } from '../../model/effect.ts';
-import { isOpen, type Task } from '../../model/task.ts';
-import { getToolCall, type ToolCall, toToolCallTaskId } from '../../model/tool-call.ts';
-import { type Turn, toTaskTurnId } from '../../model/turn.ts';
+import { type ToolCall, toToolCallTaskId } from '../../model/tool-call.ts';
+import type { Turn } from '../../model/turn.ts';
 import type { Wakeup } from '../../model/turn-effect.ts';
 import type { TurnEventContext } from '../../model/turn-event.ts';
 import type { RecordChange } from '../../ports/records.ts';
@@ -150,31 +149,6 @@ const computeToolCallEffects = (before: AgentState | undefined, after: AgentStat
     }
     return hasEnded || report ? [{ kind: 'cancelToolCall', project, turn, toolCall }] : [];
   });
-};
-
-/** What follows for turns from a change of a task that does their work, or that they work on. */
-export const computeTaskTurnEffects = ({ before, after }: RecordChange<Task>): Effect[] => {
-  if (!after) return [];
-  const effects = computeStopWorkEffects(before, after);
-  if (isOpen(after) || (before && !isOpen(before))) return effects;
-  const link = turnProtocol.findTaskLink(after.extensions);
-  const call = getToolCall(link);
-  if (call) effects.push({ kind: 'reportTaskResult', task: after, call });
-  else if (link?.turn !== undefined) effects.push({ kind: 'completeFromTask', task: after, turn: link.turn });
-  return effects;
-};
-
-/** An agent of this protocol works on its task as a turn, which is not to go on when the task has ended without it, or is another's. */
-const computeStopWorkEffects = (before: Task | undefined, { status, project, endMessage, attempt }: Task): Effect[] => {
-  if (!before) return [];
-  const hasEnded = status === 'cancelled' || status === 'expired' || (status === 'failed' && !endMessage);
-  if (before.holder !== undefined && hasEnded) {
-    return [{ kind: 'stopTurn', project, turn: toTaskTurnId(before) }];
-  }
-  // Since its last holder lost it, it has been queued once.
-  const isAnothers = before.attempt > 0 && attempt > before.attempt;
-  const lost = { ...before, queueGeneration: before.queueGeneration - 1 };
-  return isAnothers ? [{ kind: 'stopTurn', project, turn: toTaskTurnId(lost) }] : [];
 };
 
 /** What follows for turns from a batch that does the work of a call. */
