@@ -26,6 +26,8 @@ export interface Dialect {
   usesShortIds?: true;
   /** Content of more bytes is given to its agents as a card. */
   maxContentBytes?: number;
+  /** Whom a message that is not valid names, as far as that can be read, and what else the audit log says of it. */
+  describeForAudit?(message: JsonObject): { to?: string; [fact: string]: Json | undefined };
   /** What a whole message of it may have. */
   maxMessageBytes?: number;
   /** Its agents answer a question by a reply to the message that asks it. */

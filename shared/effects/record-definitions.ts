@@ -14,6 +14,7 @@ import type { Delivery } from '../model/delivery.ts';
 import type { DirectMessage } from '../model/direct-message.ts';
 import type { Graph } from '../model/graph.ts';
 import type { HistoryEntry } from '../model/history.ts';
+import type { RejectedMessage } from '../model/rejected-message.ts';
 import type { Task } from '../model/task.ts';
 import type { QueuedTurn, StoredStep, Turn } from '../model/turn.ts';
 import type { UiAction } from '../model/ui-action.ts';
@@ -257,6 +258,10 @@ export const RECORDS = {
     plain: ['missing', 'lastAnomaly'],
   }),
   violation: defineRecord<Violation>()({ inChangeFeed: true, immutable: ['project', 'id', 'dialect', 'auditEntry'] }),
+  'rejected-message': defineRecord<RejectedMessage>()({
+    inChangeFeed: true,
+    immutable: ['project', 'from', 'to', 'code', 'auditEntry'],
+  }),
   head: defineRecord<AgentState>()({
     inChangeFeed: true,
     immutable: ['project'],

@@ -3,6 +3,7 @@ import type { Deps } from '../identity/deps.ts';
 import { computeBroadcastEffects, onBroadcastTimer } from '../messaging/broadcasts/fan-out.ts';
 import { onDirectMessageTimer } from '../messaging/direct-messages/direct-message-changes.ts';
 import { computeDirectMessageEffects } from '../messaging/direct-messages/direct-message-effects.ts';
+import { computeRejectionEffects } from '../messaging/rejections/rejected-message.ts';
 import { computeSequenceEffects } from '../messaging/sequences/sequence.ts';
 import { computeViolationEffects } from '../messaging/violations/violation.ts';
 import type { Effect } from '../model/effect.ts';
@@ -65,6 +66,7 @@ const HANDLERS: { [K in ChangeFeedKind]: RecordHandlers<RecordOf<K>> } = {
   wakeup: { effects: computeWakeupEffects },
   broadcast: { effects: computeBroadcastEffects, onTimer: onBroadcastTimer },
   violation: { effects: computeViolationEffects },
+  'rejected-message': { effects: computeRejectionEffects },
   'domain-providers': { onTimer: onServedTimer },
   fanout: { onTimer: onFanoutTimer },
 };

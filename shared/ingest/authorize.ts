@@ -121,7 +121,7 @@ const isJsonBody = (body: unknown): body is JsonObject => body !== undefined;
 const MINUTE_MS = 60_000;
 
 /** Counts the messages of an agent that has a limit, a minute at a time, and refuses those beyond it: several at once all or none. */
-const consumeRateLimit = (deps: Deps, agent: Agent, messages: number): Promise<void> | undefined => {
+export const consumeRateLimit = (deps: Deps, agent: Agent, messages: number): Promise<void> | undefined => {
   const most = agent.limits?.messagesPerMinute;
   return typeof most === 'number' && messages > 0 ? consumeUpTo(deps, agent, messages, most) : undefined;
 };

@@ -22,6 +22,7 @@ import type { Trace } from '../kernel/trace.ts';
 import { createBroadcast } from '../messaging/broadcasts/fan-out.ts';
 import { failByRequestId } from '../messaging/direct-messages/fail-by-request-id.ts';
 import { sendDirectMessage } from '../messaging/direct-messages/send-direct-message.ts';
+import { isAuditedRejection, recordRejection } from '../messaging/rejections/rejected-message.ts';
 import { recordSequence } from '../messaging/sequences/sequence.ts';
 import { recordAndRejectViolation } from '../messaging/violations/violation.ts';
 import type {
@@ -42,7 +43,7 @@ import { countMoreUrgent } from '../tasks/commands/count-more-urgent.ts';
 import { type CreateTaskResult, createTask } from '../tasks/commands/create-task.ts';
 import { deduplicate } from '../tasks/commands/deduplicate.ts';
 import { withResolvedTaskId } from '../tasks/ids/aliases.ts';
-import { authorizeSender } from './authorize.ts';
+import { authorizeSender, consumeRateLimit } from './authorize.ts';
 import { resolveReferences } from './resolve-references.ts';
 import { resolveSenderDialect } from './resolve-sender-dialect.ts';
 
@@ -86,6 +87,7 @@ export interface ReceiveContext {
 export const ingestMessage = async (deps: Deps, sent: ReceiveContext, message: JsonObject): Promise<IngestResult> => {
   const dialect = await resolveSenderDialect(deps, sent, message);
   const begun = performance.now();
+  let isAuthorized = false;
   try {
     const decoded = decodeCommand(deps, sent.caller, dialect, message);
     if (decoded.kind === 'protocol') {
@@ -101,6 +103,7 @@ export const ingestMessage = async (deps: Deps, sent: ReceiveContext, message: J
       messageCount: 1,
       signature: signed,
     });
+    isAuthorized = true;
     // Many make the id of a message themselves; some dialects make it of what else it says.
     const given = decoded.givenId ?? message.id;
     if (typeof given === 'string' && toCanonicalId(given) === decoded.messageId) {
@@ -139,6 +142,11 @@ export const ingestMessage = async (deps: Deps, sent: ReceiveContext, message: J
       waiting,
     };
   } catch (error) {
+    if (sent.caller.role === 'agent' && isAuditedRejection(deps, dialect, error)) {
+      const { agent } = sent.caller.registered;
+      if (!isAuthorized) await consumeRateLimit(deps, agent, 1);
+      await recordRejection(deps, agent, dialect, message, error);
+    }
     throw toProtocolError(dialect, error);
   }
 };

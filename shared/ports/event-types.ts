@@ -23,6 +23,7 @@ export const EVENT_TYPES = {
   'message.expired': 'A direct message expired before anybody read it.',
   'message.evicted': 'A newer message evicted a direct message from a full inbox.',
   'message.blocked': 'A message broke a rule of its protocol and was rejected.',
+  'message.rejected': 'A message of an agent was not valid, in a dialect that the audit log has.',
   'broadcast.sent': 'An agent sent a broadcast.',
   'broadcast.done': 'The broadcast has reached its whole audience.',
   'sequence.gap': 'Sequence numbers between two agents are missing.',

@@ -4,6 +4,7 @@ import { toCanonicalId } from '../../shared/kernel/ids.ts';
 import type { AuditLogEntry } from '../../shared/messaging/audit-log/read-audit-log.ts';
 import { agentOsAgent } from '../support/agent-os-agent.ts';
 import { taskFormat, tfRequest } from '../support/task-format.ts';
+import { testParley } from '../support/test-parley.ts';
 import { lines, logged, start } from './logged.ts';
 import { assertRefused, settled } from './refusal.ts';
 
@@ -120,6 +121,52 @@ describe('audit log', () => {
       events.map(({ data }: { data: Record<string, string> }) => [data.from, data.to, data.law]),
       [['scribe', 'one-brain', 'R0']],
     );
+  });
+
+  it('logs a message that is not valid once, as an error of its sender', async (t) => {
+    const { parley, brain, scribe } = await start(t);
+    const bad = brain.message('query', 'scribe', {
+      timestamp: 'yesterday',
+      evidence: { confidence: 900, sources: [1] },
+    });
+    for (let times = 0; times < 2; times++) assertRefused(await brain.send(bad), 400, 'invalid_message');
+    assertRefused(await brain.send(brain.message('query', 'nobody')), 422, 'unknown_agent');
+    assertRefused(await brain.send(brain.message('riddle', 'scribe')), 400, 'unknown_type');
+    assertRefused(await brain.send({ from: { agentId: 'one-brain' }, to: 'x', type: 7 }), 400, 'invalid_message');
+    await settled(parley);
+    const entries = await logged(parley.admin, '?status=error');
+    assert.deepEqual(lines(entries).sort(), [
+      'sent query one-brain>nobody error 0',
+      'sent query one-brain>scribe error 0',
+      'sent riddle one-brain>scribe error 0',
+      'sent unknown one-brain>undefined error 0',
+    ]);
+    const entry = entries.find(({ messageId }) => messageId === bad.id);
+    assert.deepEqual([entry?.evidenceCount, entry?.confidenceScore], [1, 900]);
+    assert.equal((await logged(brain, '?status=error')).length, 4);
+    assert.deepEqual(await logged(scribe, '?status=error'), []);
+    assert.ok(parley.logged.includes('warn message rejected: invalid'), parley.logged.join());
+  });
+
+  it('keeps no message that is not valid of a dialect that is not logged', async (t) => {
+    const parley = await testParley(t, { config: { auditLog: { 'agent-os': false } } });
+    const brain = await agentOsAgent(parley, 'one-brain');
+    assertRefused(await brain.send(brain.message('query', 'nobody')), 422, 'unknown_agent');
+    const cook = await parley.agent('cook', taskFormat);
+    assertRefused(await cook.send(tfRequest({ payload: 1 })), 400, 'invalid_message');
+    await settled(parley);
+    assert.deepEqual((await parley.admin.call('GET', '/v1/events?type=message.rejected')).body.events, []);
+  });
+
+  it('counts messages that are not valid among those that an agent may send', async (t) => {
+    const { parley, brain } = await start(t);
+    await parley.admin.call('PUT', '/v1/agents/one-brain', { dialect: 'agent-os', limits: { messagesPerMinute: 2 } });
+    const send = (id: number) => brain.send(brain.message('query', 'scribe', { timestamp: `${id}` }));
+    assertRefused(await send(1), 400, 'invalid_message');
+    assertRefused(await send(2), 400, 'invalid_message');
+    assertRefused(await send(3), 429, 'rate_limited');
+    await settled(parley);
+    assert.equal((await logged(parley.admin, '?status=error')).length, 2);
   });
 
   it('finds old audit log entries by time behind many newer ones', async (t) => {

@@ -118,6 +118,7 @@ const LOGGED_EVENTS: Record<string, { by?: Speaker; directions: Direction[] }> =
   'message.expired': { by: 'sender', directions: ['received'] },
   'message.evicted': { by: 'sender', directions: ['received'] },
   'message.blocked': { by: 'sender', directions: ['sent'] },
+  'message.rejected': { by: 'sender', directions: ['sent'] },
 };
 
 const toAuditEntries = (event: ParleyEvent): AuditLogEntry[] => {
@@ -161,7 +162,7 @@ const toAuditEntry = (
 
 const getEntryStatus = (eventType: string, { error, status }: ParleyEvent['data']): AuditLogEntry['status'] => {
   if (eventType.endsWith('.expired')) return 'timeout';
-  if (['message.evicted', 'message.blocked', 'task.cancelled'].includes(eventType)) return 'error';
+  if (['message.evicted', 'message.blocked', 'message.rejected', 'task.cancelled'].includes(eventType)) return 'error';
   if (eventType === 'batch.ended') return getBatchStatus(status);
   if (eventType !== 'task.failed' && eventType !== 'task.retrying') return 'success';
   const code = isObject(error) ? String(error.code).toLowerCase() : '';
