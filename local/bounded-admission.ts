@@ -72,7 +72,9 @@ export class BoundedAdmission implements Admission {
 
   #boundBody(request: HttpRequest, own: Usage, slot: InFlightSlot): HttpRequest {
     const readBody = request.readBody.bind(request);
-    request.readBody = async (limit) => {
+    // Assigned by name: V8 allocates a function literal that is assigned to a property in the old generation, where it
+    // keeps the request with all that it holds until the next full collection.
+    const readBoundedBody = async (limit: number): Promise<Uint8Array> => {
       const bytes = getDeclaredBytes(request, limit);
       if (bytes <= limit) {
         this.#assertBytes(own, bytes);
@@ -80,6 +82,7 @@ export class BoundedAdmission implements Admission {
       }
       return readBody(limit);
     };
+    request.readBody = readBoundedBody;
     return request;
   }
 

@@ -95,11 +95,12 @@ export class LongPoll {
       this.#ended.abort();
       this.end();
     };
-    this.#release = () => {
+    const release = (): void => {
       leaveCount();
       giveUp();
       gone?.removeEventListener('abort', onDisconnect);
     };
+    this.#release = release;
     if (gone?.aborted) onDisconnect();
     else gone?.addEventListener('abort', onDisconnect);
     return this.#ended.signal;
