@@ -1,4 +1,5 @@
 import type { StatementSync } from 'node:sqlite';
+import { RecentMap } from '../../kernel/recent-map.ts';
 import type { Item, Key, RecordQuery, Ref } from '../../ports/records.ts';
 import type { Database } from './database.ts';
 import type { RecordedStatement } from './sqlite-file.ts';
@@ -18,7 +19,7 @@ export class RecordTable {
   readonly #db: Database;
   readonly #readers = new Map<string, StatementSync>();
   readonly #writers = new Map<string, RecordedStatement>();
-  readonly #cache = new Map<string, RecordRow>();
+  readonly #cache = new RecentMap<string, RecordRow>(MAX_CACHED);
 
   constructor(db: Database) {
     this.#db = db;
@@ -107,10 +108,6 @@ export class RecordTable {
       return row;
     }
     this.#cache.set(formatCacheKey(row.item.pk, row.item.sk), row);
-    if (this.#cache.size > MAX_CACHED) {
-      const [oldest = ''] = this.#cache.keys();
-      this.#cache.delete(oldest);
-    }
     return row;
   }
 }

@@ -1,5 +1,6 @@
 import type { StatementSync } from 'node:sqlite';
 import type { Json } from '../../kernel/json/json.ts';
+import { RecentMap } from '../../kernel/recent-map.ts';
 import { type Clock, sleep } from '../../ports/clock.ts';
 import {
   addToCount,
@@ -31,7 +32,7 @@ export class QueueStore {
   readonly #delete: RecordedStatement;
   readonly #buffers = new Map<string, QueueBuffer>();
   readonly #capabilityQueues = new Map<string, Set<string>>();
-  readonly #sentAt = new Map<string, number>();
+  readonly #sentAt = new RecentMap<string, number>(MAX_DEDUP_IDS);
   readonly #waiters = new QueueWaiters();
   #lastSeq: number;
 
@@ -177,8 +178,6 @@ export class QueueStore {
     const sentAt = this.#sentAt.get(id);
     if (sentAt !== undefined && now - sentAt < DEDUP_WINDOW_MS) return false;
     this.#sentAt.set(id, now);
-    const [oldest] = this.#sentAt.keys();
-    if (oldest !== undefined && this.#sentAt.size > MAX_DEDUP_IDS) this.#sentAt.delete(oldest);
     return true;
   }
 }
