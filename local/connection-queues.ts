@@ -18,11 +18,14 @@ interface ConnectionQueue {
  */
 export class ConnectionQueues {
   readonly #serve: ServeRequest;
+  readonly #onServed: () => void;
   readonly #lines = new WeakMap<Duplex, ConnectionQueue>();
   #queued = 0;
 
-  constructor(serve: ServeRequest) {
+  /** Calls `onServed` after each response. */
+  constructor(serve: ServeRequest, onServed: () => void) {
     this.#serve = serve;
+    this.#onServed = onServed;
   }
 
   readonly enqueue: ServeRequest = (incoming, outgoing) => {
@@ -58,12 +61,13 @@ export class ConnectionQueues {
 
   #serveNow(line: ConnectionQueue, incoming: IncomingMessage, outgoing: ServerResponse): void {
     line.serving = incoming;
-    outgoing.once('close', () => this.#serveNext(line, incoming.socket));
+    outgoing.on('close', () => this.#serveNext(line, incoming.socket));
     this.#serve(incoming, outgoing);
   }
 
   #serveNext(line: ConnectionQueue, socket: Socket): void {
     line.serving = undefined;
+    this.#onServed();
     const next = socket.destroyed ? undefined : line.queued.shift();
     if (!next) return;
     this.#queued -= 1;

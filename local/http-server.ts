@@ -1,4 +1,11 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type OutgoingHttpHeaders,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { HttpRequest, HttpResponse } from '../shared/http/http-message.ts';
 import type { HttpHandler } from '../shared/http/router.ts';
@@ -33,19 +40,22 @@ export const startHttpServer = async (
   unreadMs = UNREAD_MS,
 ): Promise<RunningServer> => {
   const waiting: OpenWaits = { all: new Set(), isStopping: false };
-  const lines = new ConnectionQueues((incoming, outgoing) => {
+  const serve = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     if (isMissingHost(incoming)) {
       rejectMissingHost(outgoing);
       return;
     }
-    // A connection that was busy at the stop becomes idle only now.
-    outgoing.on('finish', () => waiting.isStopping && setImmediate(() => server.closeIdleConnections()));
     handleRequest(handle, incoming, outgoing, waiting).catch((error) => {
       // The client is already gone.
       if (!outgoing.destroyed) log('error', 'response aborted', { path: incoming.url, error: String(error) });
       outgoing.destroy();
     });
-  });
+  };
+  // A connection that was busy at the stop becomes idle only now.
+  const onServed = (): void => {
+    if (waiting.isStopping) setImmediate(() => server.closeIdleConnections());
+  };
+  const lines = new ConnectionQueues(serve, onServed);
   const times = { headersTimeout: HEADERS_MS, requestTimeout: REQUEST_MS, connectionsCheckingInterval: CHECK_MS };
   const server = createServer({ requireHostHeader: false, ...times }, lines.enqueue);
   handleParserErrors(server, lines);
@@ -120,7 +130,7 @@ class ServerRequest implements HttpRequest {
     this.method = method;
     this.path = mark < 0 ? url : url.slice(0, mark);
     this.query = mark < 0 ? '' : url.slice(mark + 1);
-    this.headers = joinHeaders(incoming);
+    this.headers = joinHeaders(incoming.headers);
     this.source = incoming.socket.remoteAddress;
     this.#incoming = incoming;
     this.#outgoing = outgoing;
@@ -153,14 +163,12 @@ class ServerRequest implements HttpRequest {
   }
 }
 
-const joinHeaders = ({ headers }: IncomingMessage): Record<string, string | undefined> => {
-  const single: Record<string, string | undefined> = {};
-  for (const name in headers) {
-    const value = headers[name];
-    single[name] = Array.isArray(value) ? value.join(', ') : value;
-  }
-  return single;
-};
+/** Node joins repeated headers itself, except this one. */
+const joinHeaders = (headers: IncomingHttpHeaders): HttpRequest['headers'] =>
+  hasSingleHeaders(headers) ? headers : { ...headers, 'set-cookie': headers['set-cookie']?.join(', ') };
+
+const hasSingleHeaders = (headers: IncomingHttpHeaders): headers is Record<string, string | undefined> =>
+  headers['set-cookie'] === undefined;
 
 const sendResponse = async (
   incoming: IncomingMessage,
@@ -169,15 +177,14 @@ const sendResponse = async (
 ): Promise<void> => {
   if (typeof body === 'string' || body instanceof Uint8Array) {
     const bytes = Buffer.byteLength(body);
-    const length = status === 204 ? {} : { 'content-length': bytes };
     if (hasUnreadBody(incoming, outgoing)) {
-      outgoing.writeHead(status, { ...headers, ...length, connection: 'close' });
+      outgoing.writeHead(status, { ...withLength(headers, status, bytes), connection: 'close' });
       outgoing.write(body);
       await discardBody(incoming);
       outgoing.end();
       return;
     }
-    outgoing.writeHead(status, { ...headers, ...length });
+    outgoing.writeHead(status, withLength(headers, status, bytes));
     if (bytes <= PIECE_BYTES) {
       outgoing.end(body);
       return;
@@ -193,3 +200,6 @@ const sendResponse = async (
   }
   outgoing.end();
 };
+
+const withLength = (headers: HttpResponse['headers'], status: number, bytes: number): OutgoingHttpHeaders =>
+  status === 204 ? headers : { ...headers, 'content-length': bytes };

@@ -11,13 +11,16 @@ const MAX_DISCARDED_BYTES = 64 * 1024 * 1024;
 /** Up to this, the rest is read to keep the connection. */
 const MAX_SHORT_BODY_BYTES = 64 * 1024;
 
-const EMPTY_BODY = new Uint8Array();
+const EMPTY_BODY = Buffer.alloc(0);
 
 /** Rejects before the first byte if the declared length exceeds the limit, else at the first byte beyond it. */
 export const readBody = (incoming: IncomingMessage, limit: number): Promise<Uint8Array> => {
   const { 'content-length': declared, 'transfer-encoding': encoding } = incoming.headers;
   if (encoding === undefined && (declared === undefined || declared === '0')) return Promise.resolve(EMPTY_BODY);
   if (Number(declared) > limit) return Promise.reject(bodyTooLargeError(limit));
+  if (incoming.complete) return readWholeBody(incoming, limit);
+  // No event comes any more.
+  if (incoming.destroyed) return Promise.reject(abortedError());
   const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -38,11 +41,20 @@ export const readBody = (incoming: IncomingMessage, limit: number): Promise<Uint
   };
   const onAbort = (): void => {
     stop();
-    reject(new ParleyError('invalid_request', 'The connection ended before the body did.'));
+    reject(abortedError());
   };
   incoming.on('data', onChunk).on('end', onEnd).on('close', onAbort).on('error', onAbort);
   return promise;
 };
+
+/** A small body comes with its headers. Read at once, it takes a tenth of what its events would. */
+const readWholeBody = async (incoming: IncomingMessage, limit: number): Promise<Uint8Array> => {
+  const body: Buffer = incoming.read() ?? EMPTY_BODY;
+  if (body.length > limit) throw bodyTooLargeError(limit);
+  return body;
+};
+
+const abortedError = (): ParleyError => new ParleyError('invalid_request', 'The connection ended before the body did.');
 
 export const isExpectingContinue = ({ headers }: IncomingMessage): boolean =>
   headers.expect?.toLowerCase() === '100-continue';

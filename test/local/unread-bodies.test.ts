@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';
 import { describe, it } from 'node:test';
 import { startHttpServer } from '../../local/http-server.ts';
+import { ParleyError } from '../../shared/kernel/errors.ts';
+import { eventually } from '../support/eventually.ts';
 import { testParley } from '../support/test-parley.ts';
 
 const DECLARED = 4_000_000;
@@ -75,5 +77,32 @@ describe('a body that nobody will read', () => {
     socket.write(`${short}${authorization}\r\n{}GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
     const text = Buffer.concat(await socket.toArray()).toString();
     assert.deepEqual(text.match(/HTTP\/1\.1 \d+/g), ['HTTP/1.1 403', 'HTTP/1.1 200']);
+  });
+});
+
+describe('a body whose sender is gone', () => {
+  it('is refused to a call that reads it only afterwards, so that the call ends', async (t) => {
+    const [begun, gone] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    let outcome = 'none';
+    const server = await startHttpServer(
+      async (request) => {
+        request.signal?.addEventListener('abort', () => gone.resolve());
+        begun.resolve();
+        await gone.promise;
+        outcome = await request.readBody(DECLARED).then(
+          () => 'read',
+          (error: unknown) => (error instanceof ParleyError ? error.code : String(error)),
+        );
+        return { status: 200, headers: {}, body: '' };
+      },
+      0,
+      '127.0.0.1',
+    );
+    t.after(() => server.close());
+    const socket = connect(server.port, '127.0.0.1').on('error', () => {});
+    socket.write(`${head('/v1/messages', '')}half of it`);
+    await begun.promise;
+    socket.destroy();
+    await eventually(() => assert.equal(outcome, 'invalid_request'));
   });
 });
