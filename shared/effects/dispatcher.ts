@@ -13,8 +13,10 @@ export const dispatchChanges = async (deps: Deps, changes: RecordChange[]): Prom
   executeEffects(deps, await expandForRelay(deps, changes.flatMap(computeEffects)));
 
 /** What is for somebody on NATS waits for the relay, in the order of the changes that it follows from. */
-const expandForRelay = async (deps: Deps, effects: Effect[]): Promise<ExecutableEffect[]> =>
-  (await Promise.all(effects.map((effect) => expandEffectForRelay(deps, effect)))).flat();
+const expandForRelay = async (deps: Deps, effects: Effect[]): Promise<ExecutableEffect[]> => {
+  const expanded = effects.map((effect) => expandEffectForRelay(deps, effect));
+  return expanded.every((one) => Array.isArray(one)) ? expanded.flat() : (await Promise.all(expanded)).flat();
+};
 
 const expandEffectForRelay = (
   { config, directory }: Deps,

@@ -86,9 +86,9 @@ const HANDLERS_BY_KIND: [kind: string, EffectHandler<ExecutableEffect>['handle']
 export const executeEffects = async (deps: Deps, effects: ExecutableEffect[]): Promise<void> => {
   const byKind = Map.groupBy<string, ExecutableEffect>(effects, ({ kind }) => kind);
   await Promise.all(
-    HANDLERS_BY_KIND.map(([kind, handle]) => {
+    HANDLERS_BY_KIND.flatMap(([kind, handle]) => {
       const same = byKind.get(kind);
-      return same && handle(deps, same);
+      return same ? [handle(deps, same)] : [];
     }),
   );
 };

@@ -83,7 +83,8 @@ export const computeEffects = (change: RecordChange): Effect[] => {
   const record = change.after ?? change.before;
   if (!record) return [];
   const { effects, contents } = getHandlers(record);
-  return [...(effects?.(change) ?? []), ...(contents ? computeBlobEffects(contents, change) : [])];
+  const found = effects?.(change) ?? [];
+  return contents ? [...found, ...computeBlobEffects(contents, change)] : found;
 };
 
 /** What time alone does to a record whose due time has come. */
@@ -95,6 +96,7 @@ const computeBlobEffects = (
 ): Effect[] => {
   const listOwned = (record: Item | undefined): string[] => listBlobKeys(record ? contents(record) : []);
   const [old, current] = [listOwned(before), listOwned(after)];
+  if (old.length === 0 && current.length === 0) return [];
   return [
     ...current.filter((blob) => !old.includes(blob)).map((blob): Effect => ({ kind: 'retain', blob })),
     ...old.filter((blob) => !current.includes(blob)).map((blob): Effect => ({ kind: 'release', blob })),
