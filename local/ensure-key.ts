@@ -1,4 +1,5 @@
 import {
+  hashKey,
   matchesKeyHash,
   type SystemRole,
   setAdminKey,
@@ -13,5 +14,5 @@ const KEY_SETTERS = { admin: setAdminKey, relay: setRelayKey };
 /** A known key needs no write: the disk may be full. */
 export const ensureKey = async (records: Records, project: string, role: SystemRole, key: string): Promise<void> => {
   const known = await records.get(systemRoleKeyRef(project, role));
-  if (!matchesKeyHash(key, known?.keyHash)) await KEY_SETTERS[role](records, project, key, generateId());
+  if (!matchesKeyHash(hashKey(key), known?.keyHash)) await KEY_SETTERS[role](records, project, key, generateId());
 };

@@ -1,5 +1,5 @@
-import { type Caller, parseBearerKey, revalidateCaller } from '../identity/auth/authenticate.ts';
-import { hashKey, parseKeyOwner } from '../identity/auth/keys.ts';
+import { type Caller, revalidateCaller } from '../identity/auth/authenticate.ts';
+import { parsePresentedKey } from '../identity/auth/presented-key.ts';
 import type { Deps } from '../identity/deps.ts';
 import { ParleyError } from '../kernel/errors.ts';
 import type { HttpRequest } from './http-message.ts';
@@ -85,11 +85,12 @@ export class LongPoll {
 
   #start(kind: WaitKind): AbortSignal {
     if (this.#release) return this.#ended.signal;
-    const key = parseBearerKey(this.#request.headers.authorization) ?? '';
-    const { project, owner } = parseKeyOwner(key);
+    const key = parsePresentedKey(this.#request.headers.authorization);
+    if (!key) throw new Error('a call without a key cannot wait');
+    const { project, owner, keyHash } = key;
     const leaveCount = this.#acquire(kind, `${kind}/${project}/${owner}`);
     const end = (): void => this.#ended.abort(keyEndedError());
-    const giveUp = this.#deps.directory.watchKey(project, owner, hashKey(key), end);
+    const giveUp = this.#deps.directory.watchKey(project, owner, keyHash, end);
     const gone = this.#request.signal;
     const onDisconnect = (): void => {
       this.#ended.abort();

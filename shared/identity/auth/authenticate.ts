@@ -1,7 +1,8 @@
 import { ParleyError } from '../../kernel/errors.ts';
 import { AGENT_ID, type RegisteredAgent } from '../agents/agent.ts';
 import type { Deps } from '../deps.ts';
-import { matchesKeyHash, parseKeyOwner, parseSystemRole } from './keys.ts';
+import { parseSystemRole } from './keys.ts';
+import { isValidKey, type PresentedKey, parsePresentedKey } from './presented-key.ts';
 
 export type Caller =
   | AdminCaller
@@ -18,27 +19,24 @@ export interface RelayCaller {
   role: 'relay';
 }
 
-export const parseBearerKey = (authorization: string | undefined): string | undefined =>
-  /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1];
-
 export const authenticate = (deps: Deps, authorization: string | undefined): Promise<Caller | RelayCaller> => {
-  const key = parseBearerKey(authorization);
+  const key = parsePresentedKey(authorization);
   if (!key) throw new ParleyError('unauthorized', 'Send a key: "Authorization: Bearer <key>".');
   return authenticateKey(deps, key);
 };
 
-const authenticateKey = async (deps: Deps, key: string, isRenewed = false): Promise<Caller | RelayCaller> => {
-  const { project, owner } = parseKeyOwner(key);
+const authenticateKey = async (deps: Deps, key: PresentedKey, isRenewed = false): Promise<Caller | RelayCaller> => {
+  const { project, owner } = key;
   const role = parseSystemRole(owner);
   let isKnown: boolean;
   if (role) {
     const known = await deps.directory.getSystemRoleKey(project, role);
     isKnown = known !== undefined;
-    if (matchesKeyHash(key, known?.keyHash)) return { project, role };
+    if (isValidKey(key, known?.keyHash)) return { project, role };
   } else {
     const known = await deps.directory.getAgent(project, owner);
     isKnown = known !== undefined;
-    if (matchesKeyHash(key, known?.agent.keyHash) && known) return { project, role: 'agent', registered: known };
+    if (isValidKey(key, known?.agent.keyHash) && known) return { project, role: 'agent', registered: known };
   }
   // An absent owner is never cached, so it was just read.
   if (isRenewed || !isKnown) {

@@ -43,8 +43,8 @@ export const parseKeyOwner = (key: string): { project: string; owner: string } =
 const EMPTY_KEY_HASH = hashKey('');
 
 /** Constant time, also without a hash to compare with. */
-export const matchesKeyHash = (key: string, keyHash: string | undefined): boolean =>
-  timingSafeEqual(Buffer.from(hashKey(key)), Buffer.from(keyHash ?? EMPTY_KEY_HASH)) && keyHash !== undefined;
+export const matchesKeyHash = (presented: string, keyHash: string | undefined): boolean =>
+  timingSafeEqual(Buffer.from(presented), Buffer.from(keyHash ?? EMPTY_KEY_HASH)) && keyHash !== undefined;
 
 /** The old key stops at once here, within seconds elsewhere. */
 const createKeySetter = (role: SystemRole) => async (records: Records, project: string, key: string, token: string) => {

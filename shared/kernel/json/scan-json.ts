@@ -16,7 +16,7 @@ const INLINE_SCAN_BYTES = 64;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
-interface JsonScan {
+export interface JsonScan {
   problem?: 'depth' | 'values';
   needsInspection: boolean;
 }
