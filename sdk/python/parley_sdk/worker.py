@@ -65,6 +65,7 @@ class Worker:
         self._running: dict[str, TaskContext] = {}
         self._stopping = threading.Event()
         self._claimer: int | None = None
+        self._aborted_claim: str | None = None
         self._changed = threading.Condition()
 
     def on(self, capability: str) -> Callable[[Handler], Handler]:
@@ -143,6 +144,7 @@ class Worker:
                 return found["tasks"]
         except Exception as error:
             if self._stopping.is_set():
+                self._aborted_claim = body["claimId"]
                 return []
             log.error("claim rejected: %s", error)
             self.stop()
@@ -244,11 +246,26 @@ class Worker:
             left = list(self._running.values())
         for context in left:
             context.abort("stopping")
-            path = f"/v1/tasks/{quote(context.task.id, safe='')}/release"
-            try:
-                self._transport.call("POST", path, {"attempt": context.task.attempt}, retry_for=5)
-            except Exception as error:
-                log.warning("task %s could not be given back: %s", context.task.id, error)
+            self._release(context.task.id, context.task.attempt)
+        if self._aborted_claim is not None:
+            self._give_back_claim(self._aborted_claim)
+
+    def _give_back_claim(self, claim_id: str) -> None:
+        """The server may have found tasks for a claim before it noticed that nobody waits for the answer."""
+        body = {"claimId": claim_id, "dialect": "native", "capabilities": [], "domains": []}
+        try:
+            found = self._transport.call("POST", "/v1/claims", body, retry_for=5)["tasks"]
+        except Exception as error:
+            log.warning("the last claim could not be given back: %s", error)
+            return
+        for claimed in found:
+            self._release(claimed["message"]["id"], claimed["attempt"])
+
+    def _release(self, id: str, attempt: int) -> None:
+        try:
+            self._transport.call("POST", f"/v1/tasks/{quote(id, safe='')}/release", {"attempt": attempt}, retry_for=5)
+        except Exception as error:
+            log.warning("task %s could not be given back: %s", id, error)
 
 
 def _describe(code: str, message: str, details: dict[str, Any] | None = None) -> dict[str, Any]:

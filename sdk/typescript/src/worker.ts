@@ -62,6 +62,7 @@ export class Worker extends Emitter<WorkerEvents> {
   readonly #registrations = new Map<string, Registration>();
   readonly #running = new Map<string, Running>();
   readonly #claiming = new AbortController();
+  readonly #abortedClaims = new Set<string>();
   #claims = 0;
   #maxClaims = 1;
   /** How many tasks the claims under way may bring. */
@@ -122,16 +123,32 @@ export class Worker extends Emitter<WorkerEvents> {
     const ended = Promise.all([...this.#running.values()].map(({ done }) => done));
     await Promise.race([ended, sleep(toMs(this.#options.drain))]);
     await Promise.all([...this.#running.values()].map((running) => this.#giveBack(running)));
+    await Promise.all([...this.#abortedClaims].map((claimId) => this.#giveBackClaim(claimId)));
     this.#watching?.abort();
+  }
+
+  /** The server may have found tasks for a claim before it noticed that nobody waits for the answer. */
+  async #giveBackClaim(claimId: string): Promise<void> {
+    const body = { claimId, dialect: 'native', capabilities: [], domains: [] };
+    const { tasks } = await this.#transport
+      .call<{ tasks: ClaimedTask[] }>('POST', '/v1/claims', { body, retryForMs: 5000 })
+      .catch((error) => {
+        this.emit('error', error);
+        return { tasks: [] };
+      });
+    await Promise.all(tasks.map(({ message, attempt }) => this.#release(message.id, attempt)));
   }
 
   async #giveBack({ task, abort }: Running): Promise<void> {
     abort.abort(new TaskAborted('stopping', task.id));
-    const { id, attempt } = task;
+    await this.#release(task.id, task.attempt);
+    this.#running.delete(task.id);
+  }
+
+  async #release(id: string, attempt: number): Promise<void> {
     await this.#transport
       .call('POST', `/v1/tasks/${encodeURIComponent(id)}/release`, { body: { attempt }, retryForMs: 5000 })
       .catch((error) => this.emit('error', error));
-    this.#running.delete(id);
   }
 
   #countFree(): number {
@@ -161,6 +178,7 @@ export class Worker extends Emitter<WorkerEvents> {
       for (const claimed of found.tasks) this.#start(claimed);
     } catch (error) {
       if (!settled) fail(error);
+      if (this.#claiming.signal.aborted) this.#abortedClaims.add(body.claimId);
       await this.#afterClaimError(error);
     } finally {
       this.#claims--;
