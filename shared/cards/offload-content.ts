@@ -11,12 +11,17 @@ interface CardReference extends JsonObject {
   uri: string;
 }
 
+/** `isOwn` where the content came in the dialect itself. */
 export const offloadForDialect = (
   deps: Deps,
-  { maxContentBytes: fits }: Pick<Dialect, 'maxContentBytes'>,
-  about: { project: string; from: string; type: CardType },
+  { maxContentBytes = Infinity, getMaxMessageBytes }: Pick<Dialect, 'maxContentBytes' | 'getMaxMessageBytes'>,
+  about: { project: string; from: string; type: CardType; isOwn?: boolean },
   content: Json,
-): Json | Promise<Json> => (fits === undefined ? content : offloadIfLarge(deps, { ...about, fits }, content));
+): Json | Promise<Json> => {
+  const { isOwn, ...rest } = about;
+  const fits = (isOwn && getMaxMessageBytes?.(deps.config)) || maxContentBytes;
+  return fits === Infinity ? content : offloadIfLarge(deps, { ...rest, fits }, content);
+};
 
 const buildCardUri = (id: string): string => `/v1/cards/${id}`;
 

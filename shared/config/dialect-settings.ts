@@ -11,6 +11,11 @@ const MessageRoutingSettings = z.strictObject({
     .max(1000)
     .default(100)
     .describe('How many messages an inbox holds. Tasks and their outcomes do not count.'),
+  messageBytes: positive
+    .min(10 * 1024)
+    .max(1024 * 1024)
+    .default(10 * 1024)
+    .describe('The size of a message of this dialect.'),
 });
 
 const agentId = z.string().regex(/^[a-z0-9_-]{1,64}$/, 'must be 1 to 64 of a-z, 0-9, _ and -');

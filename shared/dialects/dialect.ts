@@ -16,6 +16,8 @@ export interface Dialect {
   profile?: string;
   /** By the names that registrations give. */
   profiles?: Readonly<Record<string, DialectProfile>>;
+  /** Fields that its signatures do not cover, beside `signature` itself. */
+  unsignedFields?: readonly string[];
   /** Who a message says sent it: its profile is then found also where the call has another's key. `from` by default. */
   getSender?(message: JsonObject, site: NatsSite): string | undefined;
   /** Whether its messages are logged where the configuration does not say. */
@@ -24,12 +26,12 @@ export interface Dialect {
   logsRejections?: true;
   /** Its messages speak of tasks by eight digits, so that what these mean must be on record. */
   usesShortIds?: true;
-  /** Content of more bytes is given to its agents as a card. */
+  /** Content of more bytes is given to its agents as a card, unless it came in the dialect itself, which has its own limit. */
   maxContentBytes?: number;
   /** Whom a message that is not valid names, as far as that can be read, and what else the audit log says of it. */
   describeForAudit?(message: JsonObject): { to?: string; [fact: string]: Json | undefined };
   /** What a whole message of it may have. */
-  maxMessageBytes?: number;
+  getMaxMessageBytes?(config: Config): number;
   /** Its agents answer a question by a reply to the message that asks it. */
   answersByReply?: true;
   /** Its agents are given turns, which they lease, and no tasks. */

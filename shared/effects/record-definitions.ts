@@ -1,7 +1,7 @@
 import type { Box } from '../cards/box.ts';
 import type { Card } from '../cards/card.ts';
 import type { Consumer } from '../events/consumer.ts';
-import type { Agent, AgentHealth, RemovedAgent } from '../identity/agents/agent.ts';
+import type { Agent, AgentHealth, AgentSecret, RemovedAgent } from '../identity/agents/agent.ts';
 import type { DomainProviders } from '../identity/agents/domain-providers.ts';
 import type { Tool } from '../identity/tools/tool.ts';
 import type { InboxDepth, InboxSlot } from '../messaging/inbox/bounded-inbox.ts';
@@ -205,6 +205,7 @@ export const RECORDS = {
     compressed: ['capabilities'],
     plain: ['lastHeartbeat', 'statusReport', 'pause'],
   }),
+  'agent-secret': defineRecord<AgentSecret>()({}),
   'agent-tombstone': defineRecord<RemovedAgent>()({}),
   'domain-providers': defineRecord<DomainProviders>()({
     inChangeFeed: true,

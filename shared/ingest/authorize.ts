@@ -1,4 +1,4 @@
-import { type KeyObject, verify } from 'node:crypto';
+import { createHmac, type KeyObject, timingSafeEqual, verify } from 'node:crypto';
 import type { Agent, RegisteredAgent } from '../identity/agents/agent.ts';
 import { type Caller, type RelayCaller, resolveActor } from '../identity/auth/authenticate.ts';
 import { parsePublicKey } from '../identity/auth/public-keys.ts';
@@ -39,7 +39,7 @@ const verifyAndCount = (
   sender: RegisteredAgent,
   { messageCount, signature }: AuthorizationRequest,
 ): RegisteredAgent | Promise<RegisteredAgent> => {
-  if (signature !== 'never') verifySignature(deps, sender.agent, signature);
+  if (signature !== 'never') verifySignature(deps, sender, signature);
   const counted = consumeRateLimit(deps, sender.agent, messageCount);
   return counted ? counted.then(() => sender) : sender;
 };
@@ -47,17 +47,17 @@ const verifyAndCount = (
 /** How far a signed message may be from now, so that nobody can send it again later. */
 const SIGNATURE_WINDOW_MS = 60_000;
 /** What an agent that signs brings in is refused, or only logged, where its signature is not right. */
-const verifySignature = (deps: Deps, agent: Agent, signed: SignedContent | undefined): void => {
-  const { signing = 'off', id } = agent;
+const verifySignature = (deps: Deps, sender: RegisteredAgent, signed: SignedContent | undefined): void => {
+  const { signing = 'off', id } = sender.agent;
   if (signing === 'off') return;
-  const fault = checkSignature(agent, signed, deps.clock.now());
+  const fault = checkSignature(sender, signed, deps.clock.now());
   if (fault === undefined) return;
   if (signing === 'enforce') throw new ParleyError('bad_signature', `The message is not signed by ${id}: ${fault}.`);
   deps.log('warn', 'signature invalid (not enforced)', { agent: id, fault });
 };
 
 const checkSignature = (
-  { publicKey = '' }: Agent,
+  sender: RegisteredAgent,
   content: SignedContent | undefined,
   now: number,
 ): string | undefined => {
@@ -65,11 +65,23 @@ const checkSignature = (
     return 'it carries no signature. Where its dialect has no place for one, sign the call: Parley-Signature';
   const { signature, ...signed } = content.message;
   if (typeof signature !== 'string') return 'it has no signature';
-  const key = parsePublicKey(publicKey);
-  if (!key || !isSignatureValid(key, toCanonicalJson(signed), Buffer.from(signature, 'base64')))
-    return 'its signature does not fit';
+  if (!isSignedBy(sender, toCanonicalJson(signed), signature)) return 'its signature does not fit';
   const isNear = Math.abs(now - content.at) <= SIGNATURE_WINDOW_MS;
   return isNear ? undefined : `its timestamp is missing, or more than ${SIGNATURE_WINDOW_MS / 1000} s from now`;
+};
+
+const isSignedBy = ({ agent: { publicKey = '' }, hmacSecret }: RegisteredAgent, text: string, signature: string) => {
+  if (publicKey === '' && hmacSecret !== undefined) return isHmacValid(hmacSecret, text, signature);
+  const key = parsePublicKey(publicKey);
+  return key !== undefined && isSignatureValid(key, text, Buffer.from(signature, 'base64'));
+};
+
+const SHA256_HEX = /^[0-9a-f]{64}$/i;
+
+const isHmacValid = (secret: string, text: string, signature: string): boolean => {
+  const said = Buffer.from(signature, SHA256_HEX.test(signature) ? 'hex' : 'base64');
+  const computed = createHmac('sha256', secret).update(text).digest();
+  return said.length === computed.length && timingSafeEqual(said, computed);
 };
 
 const isSignatureValid = (key: KeyObject, text: string, signature: Uint8Array): boolean => {

@@ -96,7 +96,9 @@ export const ingestMessage = async (deps: Deps, sent: ReceiveContext, message: J
       const done = await executeProtocolMessage(deps, caller, sent.trace, decoded);
       return { id: decoded.messageId, dialect: dialect.name, ...done };
     }
-    const signed = decoded.sequenceInfo ? { message, at: decoded.sequenceInfo.at } : sent.signed;
+    const signed = decoded.sequenceInfo
+      ? { message: omitFields(message, dialect.unsignedFields), at: decoded.sequenceInfo.at }
+      : sent.signed;
     const sender = await authorizeSender(deps, {
       caller: sent.caller,
       from: decoded.from,
@@ -150,6 +152,9 @@ export const ingestMessage = async (deps: Deps, sent: ReceiveContext, message: J
     throw toProtocolError(dialect, error);
   }
 };
+
+const omitFields = (message: JsonObject, names: readonly string[] = []): JsonObject =>
+  names.length === 0 ? message : Object.fromEntries(Object.entries(message).filter(([name]) => !names.includes(name)));
 
 const notBroadcastableError = ({ name }: Dialect): ParleyError =>
   new ParleyError('invalid_request', `A message of ${name} is for whom its subject names: send one to each agent.`);

@@ -39,7 +39,11 @@ const REDUCED_CONTENT_BYTES = 64 * 1024;
 
 const limitContent = (dialect: Dialect, isTooLarge: boolean): Dialect =>
   isTooLarge
-    ? { ...dialect, maxContentBytes: Math.min(REDUCED_CONTENT_BYTES, dialect.maxContentBytes ?? REDUCED_CONTENT_BYTES) }
+    ? {
+        ...dialect,
+        maxContentBytes: Math.min(REDUCED_CONTENT_BYTES, dialect.maxContentBytes ?? REDUCED_CONTENT_BYTES),
+        getMaxMessageBytes: undefined,
+      }
     : dialect;
 
 const renderItemByKind = (

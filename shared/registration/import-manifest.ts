@@ -4,7 +4,7 @@ import type { Deps } from '../identity/deps.ts';
 import { mapConcurrent } from '../kernel/concurrency.ts';
 import { isPermanent, ParleyError } from '../kernel/errors.ts';
 import type { JsonObject } from '../kernel/json/json.ts';
-import { Registration, registerAgent } from './register-agent.ts';
+import { Registration, registerAgent, ShownRegistration } from './register-agent.ts';
 
 interface ImportResult {
   id: string;
@@ -59,7 +59,7 @@ const loadRegistration = async (
   id: string,
 ): Promise<Partial<Registration> | undefined> => {
   const agent = await deps.records.get(agentRef(project, id));
-  return agent && Object.fromEntries(Registration.keyof().options.map((field) => [field, agent[field]]));
+  return agent && Object.fromEntries(ShownRegistration.keyof().options.map((field) => [field, agent[field]]));
 };
 
 const importAgent = async (deps: Deps, project: string, id: string, wanted: Registration): Promise<ImportResult> => {

@@ -3,7 +3,9 @@ import { type Config, hasRelay, listDomains } from '../config/config.ts';
 import { DIALECT_NAMES, getAgentDialect, getDialect, PROFILE_NAMES } from '../dialects/registry.ts';
 import {
   AGENT_ID,
+  type AgentSecret,
   agentRef,
+  agentSecretRef,
   agentsKey,
   type DeclaredCapabilities,
   healthRef,
@@ -51,6 +53,14 @@ export const Registration = z.strictObject({
   transport: z.enum(['http', 'nats']).default('http').describe('how it is reached'),
   versions: boundedArray(name, { max: 16 }).optional().describe('the protocol versions that the agent supports'),
   publicKey: z.string().max(4096).optional().describe('the key for signatures, as PEM or as base64 of DER'),
+  hmacSecret: z
+    .string()
+    .max(512)
+    .refine((secret) => secret === '' || secret.length >= 16, 'must be at least 16 characters long, or empty')
+    .optional()
+    .describe(
+      'the secret for HMAC-SHA256 signatures, instead of a public key. It is never shown. Without it the old one stays; an empty one removes it',
+    ),
   signing: z
     .enum(['off', 'warn', 'enforce'])
     .optional()
@@ -83,6 +93,9 @@ export const Registration = z.strictObject({
 });
 export type Registration = z.output<typeof Registration>;
 
+/** What a registration may be read back as. */
+export const ShownRegistration = Registration.omit({ hmacSecret: true });
+
 /** Nobody may pass for Parley or for an administrator. */
 const RESERVED_IDS = [SYSTEM_SENDER, 'admin'];
 
@@ -99,13 +112,15 @@ export const registerAgent = async (
   asked: Registration,
   { inherit = false }: { inherit?: boolean } = {},
 ): Promise<RegisterResult> => {
-  const wanted = { inboxLimit: getAgentDialect(asked).getInboxLimit?.(deps.config), ...asked };
+  const { hmacSecret, ...shown } = asked;
+  const wanted = { inboxLimit: getAgentDialect(asked).getInboxLimit?.(deps.config), ...shown };
   if (!AGENT_ID.test(id))
     throw new ParleyError('invalid_request', `"${id}" is no agent id: 1 to 64 of a-z, 0-9, _ and -.`);
   if (RESERVED_IDS.includes(id))
     throw new ParleyError('invalid_request', `"${id}" is the name by which Parley itself speaks or acts.`);
   assertKnownDomains(deps, project, wanted);
-  assertReadablePublicKey(wanted);
+  const secret = await deps.records.get(agentSecretRef(project, id));
+  assertReadablePublicKey(wanted, (hmacSecret ?? secret?.secret ?? '') !== '');
   await assertReadableSchemas(wanted);
   assertGroupQueueLimit(wanted);
   if (wanted.transport === 'nats' && !hasRelay(deps.config, project)) {
@@ -126,12 +141,15 @@ export const registerAgent = async (
       { kind: 'remove', key: removed, if: inherit ? undefined : notExists('removedAt') },
       ...buildOfferWrites(project, id, [], wanted.capabilities),
       ...(await buildProviderWrites(deps, project, NO_DECLARATION, wanted)),
+      ...buildSecretWrites(project, id, secret, hmacSecret),
     ]),
     deps.newId(),
   );
   if (made.outcome === 'refused' && made.at === TOMBSTONE_WRITE_INDEX)
     throw agentRemovedError(id, await deps.records.get(removed));
-  const isChanged = made.outcome === 'written' || (await replaceRegistration(deps, project, id, wanted));
+  const isChanged =
+    made.outcome === 'written' ||
+    (await replaceRegistration(deps, project, id, wanted, buildSecretWrites(project, id, secret, hmacSecret)));
   if (made.outcome === 'written') await cleanUpProviders(deps, project, NO_DECLARATION, wanted);
   deps.directory.invalidate(project, id);
   if (!isChanged) throw agentChangedError(id);
@@ -174,27 +192,47 @@ const agentChangedError = (id: string): ParleyError =>
   new ParleyError('conflict', `The agent ${id} was changed or removed meanwhile. Try again.`);
 
 /** Written only if nobody wrote in between: what the agent offers is told by how its registration was. */
-const replaceRegistration = async (deps: Deps, project: string, id: string, wanted: Registration): Promise<boolean> => {
+const replaceRegistration = async (
+  deps: Deps,
+  project: string,
+  id: string,
+  wanted: Registration,
+  secretWrites: TransactionWrite[],
+): Promise<boolean> => {
   const key = agentRef(project, id);
   const before = await deps.records.get(key);
   if (!before) return false;
   const offers = buildOfferWrites(project, id, before.capabilities, wanted.capabilities);
   const served = await buildProviderWrites(deps, project, before, wanted);
   const change = { ...buildReplacement(wanted), if: equals('v', before.v) };
-  const writes = assertTransactionSize([{ kind: 'update', key, change }, ...offers, ...served]);
+  const writes = assertTransactionSize([{ kind: 'update', key, change }, ...offers, ...served, ...secretWrites]);
   const written = await deps.records.transact(writes, deps.newId());
   if (written.outcome !== 'written') return false;
   await cleanUpProviders(deps, project, before, wanted);
   return true;
 };
 
+const buildSecretWrites = (
+  project: string,
+  id: string,
+  before: AgentSecret | undefined,
+  secret: string | undefined,
+): TransactionWrite[] => {
+  if (secret === undefined || secret === (before?.secret ?? '')) return [];
+  const key = agentSecretRef(project, id);
+  if (secret === '') return [{ kind: 'remove', key }];
+  return before
+    ? [{ kind: 'update', key, change: { set: { secret } } }]
+    : [{ kind: 'create', item: { ...key, secret } }];
+};
+
 /** The whole registration is replaced: what is no longer said is gone. */
 const buildReplacement = (wanted: Registration): Change => ({
   set: wanted,
-  unset: Registration.keyof().options.filter((field) => wanted[field] === undefined),
+  unset: ShownRegistration.keyof().options.filter((field) => wanted[field] === undefined),
 });
 
-const assertReadablePublicKey = ({ publicKey = '', signing = 'off' }: Registration): void => {
+const assertReadablePublicKey = ({ publicKey = '', signing = 'off' }: Registration, hasSecret: boolean): void => {
   if (publicKey !== '' && isPrivateKey(publicKey)) {
     throw new ParleyError(
       'invalid_request',
@@ -203,10 +241,15 @@ const assertReadablePublicKey = ({ publicKey = '', signing = 'off' }: Registrati
     );
   }
   // What cannot be read may be a private key in some other coat; a line of OpenSSH says what it is.
-  if (parsePublicKey(publicKey) || (signing === 'off' && /^$|^(ssh|ecdsa|sk)-/.test(publicKey))) return;
+  if (
+    parsePublicKey(publicKey) ||
+    (publicKey === '' && hasSecret) ||
+    (signing === 'off' && /^$|^(ssh|ecdsa|sk)-/.test(publicKey))
+  )
+    return;
   throw new ParleyError(
     'invalid_request',
-    'A publicKey, which an agent that signs needs, is in PEM or in base64 as DER.',
+    'An agent that signs needs a publicKey, in PEM or in base64 as DER, or an hmacSecret.',
     {
       issues: [{ path: 'publicKey', message: 'must be a public key' }],
     },
@@ -270,6 +313,7 @@ export const deregisterAgent = async (deps: Deps, project: string, id: string): 
     [
       { kind: 'remove', key: agentRef(project, id), if: equals('v', agent.v) },
       { kind: 'remove', key: healthRef(project, id) },
+      { kind: 'remove', key: agentSecretRef(project, id) },
       {
         kind: 'create',
         item: { ...removedRef(project, id), removedAt: now, expires: now + computeTombstoneMs(deps.config) },

@@ -11,7 +11,6 @@ import { withProtocolError } from './protocol-error.ts';
 import {
   DEFAULT_PRIORITY,
   hasMessageRoutingType,
-  MAX_MESSAGE_BYTES,
   type MessageOfType,
   MessageRoutingMessage,
   type NoteMessage,
@@ -26,7 +25,7 @@ export const MESSAGE_ROUTING_TTL_SECONDS = 3600;
 
 export const decode = (wire: JsonObject, config: Config): Command =>
   withProtocolError(wire, () => {
-    assertMaxSize(MESSAGE_LABEL, wire, MAX_MESSAGE_BYTES);
+    assertMaxSize(MESSAGE_LABEL, wire, config.dialects[MESSAGE_ROUTING].messageBytes);
     assertSameMajorVersion(wire.version, MESSAGE_ROUTING_VERSION);
     if (!hasMessageRoutingType(wire))
       parseOrThrow(UntypedMessageRoutingMessage, wire, 'invalid_message', MESSAGE_LABEL);

@@ -6,7 +6,7 @@ import { CFN } from './cfn/schema.ts';
 import { decode, MESSAGE_ROUTING } from './decode.ts';
 import {
   hasMessageRoutingType,
-  MAX_MESSAGE_BYTES,
+  MAX_TRANSLATED_BYTES,
   MESSAGE_ROUTING_TYPES,
   MessageRoutingMessage,
   UntypedMessageRoutingMessage,
@@ -22,8 +22,8 @@ export const messageRoutingDialect: Dialect = {
   inbox: 'all',
   // Twice the targets of its document.
   latencyAlerts: { writeMs: 100, readMs: 200 },
-  maxContentBytes: MAX_MESSAGE_BYTES,
-  maxMessageBytes: MAX_MESSAGE_BYTES,
+  maxContentBytes: MAX_TRANSLATED_BYTES,
+  getMaxMessageBytes: ({ dialects }) => dialects[MESSAGE_ROUTING].messageBytes,
   getInboxLimit: ({ dialects }) => dialects[MESSAGE_ROUTING].inboxLimit,
   schema: MessageRoutingMessage,
   fieldNames: Object.keys(UntypedMessageRoutingMessage.shape),

@@ -10,8 +10,8 @@ import { MAX_SEQUENCE } from '../../model/command.ts';
 /** Of a message that says none. */
 export const DEFAULT_PRIORITY = 5;
 
-/** A whole message, as UTF-8. */
-export const MAX_MESSAGE_BYTES = 10 * 1024;
+/** A whole message in the document, as UTF-8; what comes from other dialects has no more. */
+export const MAX_TRANSLATED_BYTES = 10 * 1024;
 
 const agentId = z.string().regex(AGENT_ID, 'must be 1 to 64 of a-z, 0-9, _ and -');
 const msgId = z.string().regex(SHORT_ID, 'must be msg_ and 8 of 0-9 and a-f');

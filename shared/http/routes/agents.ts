@@ -12,12 +12,18 @@ import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
 import { getInboxDepth, type InboxDepth } from '../../messaging/inbox/bounded-inbox.ts';
 import { toIso } from '../../ports/clock.ts';
-import { deregisterAgent, Registration, registerAgent, rotateKey } from '../../registration/register-agent.ts';
+import {
+  deregisterAgent,
+  Registration,
+  registerAgent,
+  rotateKey,
+  ShownRegistration,
+} from '../../registration/register-agent.ts';
 import { boundedCount, defineKeyRoute, defineRoute, type Route, recordBodyLimit } from '../route.ts';
 import { PauseView, toPauseView } from './pause-view.ts';
 
 const AgentView = z.object({
-  ...Registration.shape,
+  ...ShownRegistration.shape,
   id: z.string(),
   domains: z.array(z.string()).describe('the domains that the agent serves completely'),
   serves: z.array(z.string()).describe('the domains in which the agent serves at least one capability'),

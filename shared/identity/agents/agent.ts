@@ -96,6 +96,19 @@ export const removedRef = (project: string, id: string): Ref<RemovedAgent> => ({
   sk: 'agent-tombstone',
 });
 
+/** With which the agent signs, where that is no pair of keys. Apart from the agent, so that nothing that shows an agent shows it. */
+export interface AgentSecret extends Item {
+  sk: 'agent-secret';
+  secret: string;
+}
+
+export const isAgentSecret = (item: Item): item is AgentSecret => item.sk === 'agent-secret';
+
+export const agentSecretRef = (project: string, id: string): Ref<AgentSecret> => ({
+  pk: agentPk(project, id),
+  sk: 'agent-secret',
+});
+
 export const agentPk = (project: string, id: string): string => `${project}#agent#${id}`;
 export const agentRef = (project: string, id: string): Ref<Agent> => ({ pk: agentPk(project, id), sk: 'agent' });
 export const healthRef = (project: string, id: string): Ref<AgentHealth> => ({
@@ -107,6 +120,8 @@ export const agentsKey = (project: string): string => `${project}#agents`;
 export interface RegisteredAgent {
   agent: Agent;
   health?: AgentHealth;
+  /** Never shown, logged or sent. */
+  hmacSecret?: string;
 }
 
 /** Set by an administrator; heartbeats do not change it. */

@@ -3,7 +3,15 @@ import type { Item, Records } from '../../ports/records.ts';
 import { type CachedKey, KeyWatchers } from '../auth/key-watchers.ts';
 import { parseSystemRole, type SystemRole, type SystemRoleKey, systemRoleKeyRef } from '../auth/keys.ts';
 import { type Tool, toolRef } from '../tools/tool.ts';
-import { type Agent, type AgentHealth, agentPk, isAgentHealth, type RegisteredAgent } from './agent.ts';
+import {
+  type Agent,
+  type AgentHealth,
+  type AgentSecret,
+  agentPk,
+  isAgentHealth,
+  isAgentSecret,
+  type RegisteredAgent,
+} from './agent.ts';
 import { type DomainProviders, domainProvidersRef } from './domain-providers.ts';
 
 /** A key revoked in another process works at most this long. */
@@ -93,10 +101,11 @@ export const createDirectory = (
 };
 
 const loadAgent = async (records: Records, project: string, id: string): Promise<RegisteredAgent | undefined> => {
-  const items = await records.query<Agent | AgentHealth>({ pk: agentPk(project, id), limit: 10 });
+  const items = await records.query<Agent | AgentHealth | AgentSecret>({ pk: agentPk(project, id), limit: 10 });
   const agent = items.find(isAgentRecord);
   const health = items.find(isAgentHealth);
-  return agent && { agent, health };
+  const hmacSecret = items.find(isAgentSecret)?.secret;
+  return agent && { agent, health, ...(hmacSecret !== undefined && { hmacSecret }) };
 };
 
 const isAgentRecord = (item: Item): item is Agent => item.sk === 'agent';

@@ -20,9 +20,10 @@ export const encodeMessageFor = async (
   const { id, project, from } = directMessage;
   const content = await loadOrLog(deps, id, loadContent(deps.blobs, project, directMessage.content));
   if (isReportedTask(directMessage, content)) return getEncoder(dialect).encodeReport(content);
+  const isOwn = directMessage.dialect === dialect.name;
   return getEncoder(dialect).encodeDirectMessage(
     directMessage,
-    await offloadForDialect(deps, dialect, { project, from, type: 'sys.message' }, content ?? null),
+    await offloadForDialect(deps, dialect, { project, from, type: 'sys.message', isOwn }, content ?? null),
   );
 };
 
@@ -48,7 +49,8 @@ export const encodeOutcomeFor = async (
 ): Promise<JsonObject> => {
   const { id, from, output, artifacts, task } = outcome;
   const content = await loadOrLog(deps, id, output && loadContent(deps.blobs, project, output));
-  const about = { project, from, type: 'task.deliverable' } as const;
+  const isOwn = outcome.extensions[dialect.name] !== undefined;
+  const about = { project, from, type: 'task.deliverable', isOwn } as const;
   const card =
     content !== undefined && isDeliverable(dialect, outcome)
       ? await putCard(deps, project, from, about.type, content)

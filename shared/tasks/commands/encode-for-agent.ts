@@ -40,13 +40,14 @@ export const encodeRequestFor = async (
     await deps.records.create(buildRecipientShortId(task, naming), deps.newId());
   }
   const content = await loadContent(deps.blobs, project, task.input);
-  const input = await offloadForDialect(deps, dialect, { project, from, type: 'task.instruction' }, content);
+  const isOwn = task.dialect === dialect.name;
+  const input = await offloadForDialect(deps, dialect, { project, from, type: 'task.instruction', isOwn }, content);
   const shown = called === task.id ? task : { ...task, id: called };
   const { encodeRequest } = getEncoder(dialect);
   const message = encodeRequest(shown, input);
   if (!task.dependencyIds?.length) return message;
-  const room =
-    dialect.maxMessageBytes && Math.max(0, dialect.maxMessageBytes - measureJson(message).bytes - RESULTS_FIELD_BYTES);
+  const maxBytes = dialect.getMaxMessageBytes?.(deps.config);
+  const room = maxBytes && Math.max(0, maxBytes - measureJson(message).bytes - RESULTS_FIELD_BYTES);
   const results = await loadDependencyResults(deps, dialect, task, room);
   return results === undefined ? message : encodeRequest(shown, input, results);
 };

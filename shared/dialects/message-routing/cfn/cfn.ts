@@ -6,6 +6,7 @@ import { CfnMessage } from './schema.ts';
 /** The message bus of claude-flow-novice, which writes the messages of the document in its own way. */
 export const cfnProfile: DialectProfile = {
   schema: CfnMessage,
+  unsignedFields: ['auth_version'],
   validate: (message) => validate(CfnMessage, message),
   getSender: ({ from }) => (typeof from === 'string' ? from.toLowerCase() : undefined),
   decode,

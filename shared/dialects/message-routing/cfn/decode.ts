@@ -2,12 +2,12 @@ import { hash } from 'node:crypto';
 import type { Config } from '../../../config/config.ts';
 import { expandShortId, SHORT_ID } from '../../../kernel/ids.ts';
 import { computeFingerprint } from '../../../kernel/json/fingerprint.ts';
-import { type JsonObject, toJsonObject } from '../../../kernel/json/json.ts';
+import { assertMaxSize, type JsonObject, toJsonObject } from '../../../kernel/json/json.ts';
 import { parseOrThrow } from '../../../kernel/json/parse-or-throw.ts';
 import type { Command } from '../../../model/command.ts';
 import { toIso } from '../../../ports/clock.ts';
 import { assertSameMajorVersion } from '../../codec-helpers.ts';
-import { MESSAGE_ROUTING_VERSION, toCommand, toNote } from '../decode.ts';
+import { MESSAGE_ROUTING, MESSAGE_ROUTING_VERSION, toCommand, toNote } from '../decode.ts';
 import { withProtocolError } from '../protocol-error.ts';
 import { MessageRoutingMessage, NoteMessage } from '../schema.ts';
 import { CFN, CfnMessage } from './schema.ts';
@@ -15,6 +15,7 @@ import { CFN, CfnMessage } from './schema.ts';
 /** What fits the document is what the document says; anything else is delivered as a message of its type. */
 export const decode = (wire: JsonObject, config: Config): Command =>
   withProtocolError(wire, () => {
+    assertMaxSize('The message', wire, config.dialects[MESSAGE_ROUTING].messageBytes);
     assertSameMajorVersion(wire.version, MESSAGE_ROUTING_VERSION);
     const said = parseOrThrow(CfnMessage, wire, 'invalid_message', 'The message');
     const message = toDocument(said);
