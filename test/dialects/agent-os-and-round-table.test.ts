@@ -44,6 +44,24 @@ describe('AgentOS request to a Round Table agent', () => {
     assert.equal((await brain.inbox())[0].payload.language, 'ar');
   });
 
+  it('says in which language a foreign answer is, and that errors of Parley are English', async (t) => {
+    const { parley, brain, worker } = await start(t);
+    const languages: unknown[] = [];
+    for (const answer of ['Large.', 'ناتج كبير (GDP)', 17.24]) {
+      await brain.say('query', 'worker', { payload: content('كم؟', { language: 'ar' }) });
+      await worker.complete((await worker.claim())[0].message.id, { answer });
+      const [{ id, payload }] = await brain.inbox(20);
+      languages.push(payload.language);
+      await brain.ack(id);
+    }
+    assert.deepEqual(languages, ['en', 'ar', 'ar']);
+    await brain.say('query', 'worker', { ttl: 1, payload: content('كم؟', { language: 'ar' }) });
+    parley.clock.advance(1001);
+    await settled(parley);
+    const [{ type, payload }] = await brain.inbox(20);
+    assert.deepEqual([type, payload.language], ['error', 'en']);
+  });
+
   const codes: [said: string, read: string, recoverable: boolean][] = [
     ['skill_missing', 'VALIDATION_FAILED', false],
     ['invalid_params', 'VALIDATION_FAILED', false],

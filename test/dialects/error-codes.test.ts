@@ -107,6 +107,7 @@ const CANCEL_IN: Record<string, (message: Wire) => unknown[]> = {
   'task-format': ({ status }) => [status],
   'message-routing': ({ payload }) => [payload.status, payload.parley.status],
   'common-ground': ({ payload }) => [payload.status],
+  native: ({ status, code, retryable }) => [status, code, retryable],
 };
 const CANCELLED: Record<string, unknown[]> = {
   'round-table': ['task.failed', 'cancelled', false],
@@ -114,6 +115,7 @@ const CANCELLED: Record<string, unknown[]> = {
   'task-format': ['cancelled'],
   'message-routing': ['failure', 'cancelled'],
   'common-ground': ['canceled'],
+  native: ['cancelled', 'cancelled', false],
 };
 
 describe('A cancelled task', () => {

@@ -255,3 +255,17 @@ describe('A question of a Task Format holder', () => {
     }
   });
 });
+
+describe('A question whose fields have names of the protocol', () => {
+  it('stays a question of its task to a native requester', async (t) => {
+    const { requester, worker, id, called } = await claimed(t, 'native', 'task-format');
+    const input = { prompt: 'How many?', kind: 'result', taskId: 'other', id: 'other', output: 'done' };
+    await accepted(worker, { id: called, status: 'input_required', input });
+    const [question] = await requester.inbox(20);
+    assert.deepEqual([question.kind, question.taskId, question.prompt], ['question', id, 'How many?']);
+    assert.notEqual(question.id, 'other');
+    await accepted(requester, { kind: 'answer', taskId: id, answer: 4 });
+    const [answer] = await worker.inbox(20);
+    assert.deepEqual([answer.id, answer.input.answer], [id, 4]);
+  });
+});

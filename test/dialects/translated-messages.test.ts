@@ -8,10 +8,13 @@ import { findUnsafeJson } from '../../shared/kernel/json/find-unsafe-json.ts';
 import { settled } from '../http/refusal.ts';
 import { agentOsMessage } from '../support/agent-os-agent.ts';
 import { mrMessage, newMsgId } from '../support/message-routing.ts';
-import { type Speaker, speakers, type Wire } from '../support/speakers.ts';
+import { speakers as allSpeakers, type Speaker, type Wire } from '../support/speakers.ts';
 import { testParley } from '../support/test-parley.ts';
 
 const text = fc.oneof(fc.string({ unit: 'grapheme', maxLength: 30 }), fc.constant('x'.repeat(4000)));
+/** A native message of Parley has fields that senders must not set. */
+const speakers = allSpeakers.filter(({ dialect }) => dialect !== 'native');
+
 /** Longer than most dialects allow. */
 const long = fc.oneof(text, fc.constant('x'.repeat(4001)));
 const json = fc

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { toVisibleAsciiId } from '../../shared/kernel/ids.ts';
 import type { Reply, TestAgent } from './api.ts';
 import { type Held, madeCard, Worker } from './ground.ts';
-import type { Speaker, Wire } from './speakers.ts';
+import type { Kind, Speaker, Wire } from './speakers.ts';
 
 /** The turns that agents have in hand, which every call must name. */
 const inHand = new WeakMap<TestAgent, Held>();
@@ -16,6 +16,15 @@ const advance = async (agent: TestAgent, { verb, content, ...said }: Wire): Prom
   return { ...reply, status: reply.status === 200 && !reply.body.duplicate ? 202 : reply.status };
 };
 
+const lease = async (agent: TestAgent): Promise<Held | undefined> => {
+  const worker = new Worker(agent);
+  const held = await worker.lease();
+  if (!held) return undefined;
+  await worker.ok(held, 'start');
+  inHand.set(agent, held);
+  return held;
+};
+
 export const commonGround: Speaker = {
   dialect: 'common-ground',
   request: (_from, to, payload) => ({
@@ -25,14 +34,13 @@ export const commonGround: Speaker = {
   asked: { capability: 'common-ground.turn', priority: 'normal', ttlSeconds: 604_800 },
   nameOf: toVisibleAsciiId,
   calledIn: ({ inbox: [{ correlation_id }] }) => correlation_id,
-  take: async (agent) => {
-    const worker = new Worker(agent);
-    const held = await worker.lease();
-    if (!held) return undefined;
-    await worker.ok(held, 'start');
-    inHand.set(agent, held);
-    return held;
+  claim: async (agent) => {
+    const held = await lease(agent);
+    const [{ traceparent, baggage, headers }] = held?.inbox ?? [{}];
+    const { 'CG-Context-ID': conversationId, 'CG-User-ID': user } = headers ?? {};
+    return held && { message: held, beside: { traceparent, baggage, conversationId, user } };
   },
+  take: (agent) => lease(agent),
   say: advance,
   idIn: ({ payload: { message_id, metadata } }) => message_id ?? metadata.parley.id,
   readRequest: ({ inbox: [{ payload }] }) => ({
@@ -76,4 +84,20 @@ export const commonGround: Speaker = {
     original: error_code,
   }),
   readNote: ({ headers, payload: { type, content } }) => ({ type, from: headers['CG-Sender'], content }),
+  belongingTo: (request, { conversationId, user }) => ({
+    ...request,
+    headers: { 'CG-Context-ID': conversationId, 'CG-User-ID': user },
+  }),
+  readLastError: ({ inbox: [{ payload }] }) => payload.parley.lastError.message,
+  readArtifacts: ({ payload }) => payload.metadata.parley.artifacts,
+  kindOf: ({ payload: { status } }) => KINDS[status] ?? 'failure',
+  readQuestion: ({ headers, payload }) => ({ from: headers['CG-Sender'], text: payload.metadata.input.prompt }),
+};
+
+const KINDS: Record<string, Kind> = {
+  dispatched: 'claim',
+  running: 'progress',
+  suspended: 'question',
+  success: 'result',
+  canceled: 'cancel',
 };

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { toShortId, toUuid } from '../../shared/kernel/ids.ts';
 import { agentOsMessage, content, evidence } from './agent-os-agent.ts';
 import { about, type Reply, type TestAgent, taskRequest } from './api.ts';
@@ -18,18 +19,37 @@ interface Talk {
   taskId: string;
 }
 
+/** A task as its holder gets it, with what stands beside the message. */
+export interface Claimed {
+  message: Wire;
+  beside: { traceparent?: string; baggage?: string; conversationId?: string; user?: string };
+}
+
+/** To what a task belongs, in the words of `POST /v1/claims`. */
+export interface Belonging {
+  conversationId: string;
+  user: string;
+}
+
+/** What a message in an inbox tells of a task. */
+export type Kind = 'claim' | 'progress' | 'question' | 'result' | 'failure' | 'cancel';
+
 /** What an agent of a dialect says of a task, and what it understands, in words that are the same for all. */
 export interface Speaker {
   dialect: string;
   /** As urgent as the dialect can say, and with as little time as it can. */
   request(from: string, to: string, input: object): Record<string, unknown>;
   asked: { capability: string; priority: string; ttlSeconds: number };
+  /** The request with what it belongs to, where the dialect has a place for that. */
+  belongingTo?(request: Wire, to: Belonging): object;
+  readBelonging?(message: Wire): Belonging;
   /** What others find of an input, and of an output, where the dialect puts it into more words. */
   inputOf?(input: object): object;
   outputOf?(output: object): object;
   /** What it calls a task. */
   nameOf(taskId: string): string;
-  /** Takes up the next task that is for the agent, and says something of it. */
+  /** Takes up the next task that is for the agent. */
+  claim(agent: TestAgent): Promise<Claimed | undefined>;
   take(agent: TestAgent): Promise<Wire | undefined>;
   say(agent: TestAgent, said: Wire): Promise<Reply>;
   /** What a task that was taken up is called, and by which id a message in the inbox is acknowledged. */
@@ -49,10 +69,29 @@ export interface Speaker {
   fail(talk: Talk, code: string, text: string, attempt: number): object;
   readFailure(message: Wire): Failure & { kind: string; taskId: string; text: string; original: string };
   readNote(message: Wire): { type: string; from: string; content: unknown };
+  /** What the earlier attempt failed of. */
+  readLastError(message: Wire): string;
+  withArtifacts?(result: Wire, artifacts: object[]): object;
+  readArtifacts(message: Wire): object[];
+  kindOf(message: Wire): Kind;
+  /** How its holders ask, where they can. */
+  ask?(talk: Talk, text: string): object;
+  readQuestion(message: Wire): { from: string; text: string };
+  /** How its requesters answer what they read; otherwise they call POST /v1/tasks/{id}/input. */
+  answer?(talk: Talk, question: Wire, text: string): Wire;
+  /** What others find of such an answer. */
+  answerOf?(text: string): unknown;
+  readAnswer?(message: Wire): unknown;
 }
 
 /** As most do it: with POST /v1/claims and POST /v1/messages. */
-const byMessages: Pick<Speaker, 'take' | 'say' | 'calledIn' | 'idIn'> = {
+const byMessages: Pick<Speaker, 'claim' | 'take' | 'say' | 'calledIn' | 'idIn'> = {
+  claim: async (agent) => {
+    const [task] = await agent.claim();
+    if (!task) return undefined;
+    const { message, traceparent, baggage, conversationId, user } = task;
+    return { message, beside: { traceparent, baggage, conversationId, user } };
+  },
   take: async (agent) => (await agent.claim())[0]?.message,
   say: (agent, said) => agent.send(said),
   calledIn: ({ msg_id, id }) => msg_id ?? id,
@@ -96,6 +135,23 @@ const roundTable: Speaker = {
     original: payload.parley?.code ?? payload.error,
   }),
   readNote: ({ from, payload }) => ({ type: payload.type, from, content: payload.content }),
+  readLastError: ({ parley }) => parley.lastError.message,
+  readArtifacts: ({ payload }) => payload.parley.artifacts,
+  kindOf: ({ type, payload }) => {
+    if (payload.parley?.status === 'input_required') return 'question';
+    if (payload.error === 'cancelled') return 'cancel';
+    return ROUND_TABLE_KINDS[type] ?? 'failure';
+  },
+  readQuestion: ({ from, payload }) => ({ from, text: payload.message }),
+  answer: ({ from, taskId }, _question, text) =>
+    about('task.result', from.id, taskId, { status: 'completed', result: { content: text } }),
+  answerOf: (text) => ({ content: text }),
+};
+
+const ROUND_TABLE_KINDS: Record<string, Kind> = {
+  'task.claimed': 'claim',
+  'task.progress': 'progress',
+  'task.result': 'result',
 };
 
 const agentOs: Speaker = {
@@ -138,7 +194,27 @@ const agentOs: Speaker = {
     original: said.parley?.code ?? said.code,
   }),
   readNote: ({ type, from, payload }) => ({ type: `agent-os.${type}`, from: from.agentId, content: payload.content }),
+  belongingTo: (request, { conversationId, user }) => ({
+    ...request,
+    context: { ...request.context, conversationId, userId: user },
+  }),
+  readBelonging: ({ context }) => ({ conversationId: context.conversationId, user: context.userId }),
+  readLastError: ({ parley }) => parley.lastError.message,
+  readArtifacts: ({ parley }) => parley.artifacts,
+  kindOf: ({ type, payload }) => {
+    if (type === 'event') return payload.content.status === 'claimed' ? 'claim' : 'progress';
+    if (payload.content.code === 'CANCELLED') return 'cancel';
+    return AGENT_OS_KINDS[type] ?? 'failure';
+  },
+  ask: ({ from, to, taskId }, question) =>
+    agentOsMessage('query', from.id, to, { replyTo: taskId, payload: content({ question }) }),
+  readQuestion: ({ from, payload }) => ({ from: from.agentId, text: payload.content.question }),
+  answer: ({ from, to }, { id }, text) =>
+    agentOsMessage('response', from.id, to, { replyTo: id, payload: content(text), evidence: evidence() }),
+  readAnswer: ({ payload }) => payload.content,
 };
+
+const AGENT_OS_KINDS: Record<string, Kind> = { query: 'question', response: 'result' };
 
 const taskFormat: Speaker = {
   dialect: 'task-format',
@@ -177,6 +253,24 @@ const taskFormat: Speaker = {
     original: metadata.parley.errorCode ?? error.code,
   }),
   readNote: ({ type, from, payload }) => ({ type, from, content: payload }),
+  belongingTo: (request, belonging) => ({ ...request, context: { ...request.context, ...belonging } }),
+  readBelonging: ({ context: { conversationId, user } }) => ({ conversationId, user }),
+  readLastError: ({ context }) => context.parley.lastError.message,
+  withArtifacts: (result, artifacts) => ({ ...result, artifacts }),
+  readArtifacts: ({ artifacts }) => artifacts,
+  kindOf: ({ status }) => TASK_FORMAT_KINDS[status] ?? 'failure',
+  ask: ({ taskId }, prompt) => ({ id: taskId, status: 'input_required', input: { prompt } }),
+  readQuestion: ({ metadata, input }) => ({ from: metadata.agent, text: input.prompt }),
+  answer: (_talk, { id }, input) => ({ id, input }),
+  readAnswer: ({ input }) => input.answer,
+};
+
+const TASK_FORMAT_KINDS: Record<string, Kind> = {
+  pending: 'claim',
+  in_progress: 'progress',
+  input_required: 'question',
+  completed: 'result',
+  cancelled: 'cancel',
 };
 
 const DELEGATED = { task: 'The daily briefing', context: { deadline: '2026-02-08T15:50:00.000Z' } };
@@ -229,6 +323,79 @@ const messageRouting: Speaker = {
     original: payload.parley.error.code,
   }),
   readNote: ({ from, payload }) => ({ type: payload.parley.type, from, content: payload.parley.content }),
+  readLastError: ({ payload }) => payload.parley.lastError.message,
+  readArtifacts: ({ payload }) => payload.parley.artifacts,
+  kindOf: ({ type, from, payload }) => {
+    if (type === 'status-update' && payload.status === 'blocked') return 'question';
+    if (type === 'status-update') return from === 'parley' || payload.parley?.claim ? 'claim' : 'progress';
+    if (payload.parley.status === 'cancelled') return 'cancel';
+    return payload.status === 'success' ? 'result' : 'failure';
+  },
+  ask: ({ from, to, taskId }, message) =>
+    mrMessage('status-update', from.id, to, { correlation_id: taskId, payload: { status: 'blocked', message } }),
+  readQuestion: ({ from, payload }) => ({ from, text: payload.message }),
+  answer: ({ from, to }, { msg_id }, message) =>
+    mrMessage('status-update', from.id, to, {
+      correlation_id: msg_id,
+      payload: { status: 'in_progress', message },
+    }),
+  answerOf: (message) => ({ status: 'in_progress', message }),
+  readAnswer: ({ payload }) => payload.parley.input.answer,
 };
 
-export const speakers: readonly Speaker[] = [roundTable, agentOs, taskFormat, messageRouting, commonGround];
+const native: Speaker = {
+  dialect: 'native',
+  ...byMessages,
+  nameOf: (taskId) => taskId,
+  request: (_from, to, input) => ({
+    kind: 'request',
+    id: randomUUID(),
+    capability: 'summarize',
+    to,
+    input,
+    priority: 'critical',
+    ttlSeconds: 3000,
+  }),
+  asked: { capability: 'summarize', priority: 'critical', ttlSeconds: 3000 },
+  belongingTo: (request, { conversationId, user }) => ({ ...request, conversation: conversationId, user }),
+  readBelonging: ({ conversation, user }) => ({ conversationId: conversation, user }),
+  readRequest: ({ from, capability, priority, ttlSeconds, input }) => ({
+    from,
+    capability,
+    priority,
+    ttlSeconds,
+    input,
+  }),
+  progress: ({ taskId }, percent, message) => ({ kind: 'progress', taskId, percent, message }),
+  readProgress: ({ taskId, percent, message }) => ({ taskId, percent, text: message }),
+  complete: ({ taskId }, output) => ({ kind: 'result', taskId, output }),
+  readResult: ({ kind, taskId, from, output }) => ({ kind, taskId, from, output }),
+  fail: ({ taskId }, code, message) => ({
+    kind: 'failure',
+    id: randomUUID(),
+    taskId,
+    code,
+    message,
+    retryable: code === 'busy',
+  }),
+  readFailure: ({ kind, taskId, code, retryable, message }) => ({
+    kind,
+    taskId,
+    code,
+    retryable,
+    text: message,
+    original: code,
+  }),
+  readNote: ({ type, from, content: said }) => ({ type, from, content: said }),
+  readLastError: ({ lastError }) => lastError.message,
+  withArtifacts: (result, artifacts) => ({ ...result, artifacts }),
+  readArtifacts: ({ artifacts }) => artifacts,
+  kindOf: ({ kind, status }) => (status === 'cancelled' ? 'cancel' : kind),
+  ask: ({ taskId }, prompt) => ({ kind: 'question', taskId, prompt }),
+  readQuestion: ({ from, prompt }) => ({ from, text: prompt }),
+  answer: (_talk, { taskId }, answer) => ({ kind: 'answer', taskId, answer }),
+  readAnswer: ({ answer }) => answer,
+};
+
+/** Another dialect is tested in all pairs by one row. */
+export const speakers: readonly Speaker[] = [roundTable, agentOs, taskFormat, messageRouting, commonGround, native];

@@ -6,6 +6,7 @@ import type { ReportedTask, Task } from '../../model/task.ts';
 import { toIso } from '../../ports/clock.ts';
 import type { Priority } from '../../ports/queues.ts';
 import { AGENT_OS, AGENT_OS_VERSION } from './decode.ts';
+import { detectLanguage } from './detect-language.ts';
 import { toAgentOsErrorCode } from './error-codes.ts';
 import { buildEvidence } from './evidence.ts';
 
@@ -176,7 +177,7 @@ const buildMessage = (said: JsonObject, tell: MessageFields): JsonObject => {
     replyTo: asked.id ?? said.replyTo ?? tell.replyTo,
     payload: {
       ...DEFAULT_PAYLOAD,
-      ...pickLanguage(asked),
+      language: detectLanguage(tell.content) ?? pickLanguage(asked),
       ...toObjectOrEmpty(said.payload),
       content: tell.content,
       ...(tell.results && { results: tell.results }),
@@ -196,12 +197,9 @@ const buildContext = (said: Json | undefined, { thread, conversation, user }: Me
     : toObjectOrEmpty(said)),
 });
 
-const DEFAULT_PAYLOAD = { format: 'json', language: 'en', encoding: 'utf-8' };
+const DEFAULT_PAYLOAD = { format: 'json', encoding: 'utf-8' };
 
-const pickLanguage = ({ payload }: JsonObject): JsonObject => {
-  const { language } = toObjectOrEmpty(payload);
-  return language === undefined ? {} : { language };
-};
+const pickLanguage = ({ payload }: JsonObject): Json => toObjectOrEmpty(payload).language ?? 'en';
 
 /** The id as it was sent, unless the message had to be given another. */
 const toGivenId = (sent: Json | undefined, id: string): string =>

@@ -53,7 +53,7 @@ export const encodeReport = (task: ReportedTask): JsonObject => {
     status: task.status === 'requested' ? 'idle' : task.progress ? 'running' : 'dispatched',
     turn_epoch: task.attempt,
     updated_at: toIso(task.at),
-    metadata: { progress: percent, message: said },
+    metadata: { progress: percent, message: said, ...(task.reportId && { parley: { id: task.reportId } }) },
   });
 };
 

@@ -1,6 +1,6 @@
 import { SYSTEM_SENDER } from '../../kernel/ids.ts';
 import { type Json, type JsonObject, toObjectOrEmpty } from '../../kernel/json/json.ts';
-import { formatExpiry, type TaskOutcome } from '../../model/delivery.ts';
+import { formatExpiry, isCancelled, type TaskOutcome } from '../../model/delivery.ts';
 import type { DirectMessage } from '../../model/direct-message.ts';
 import type { ReportedTask, Task, TaskError } from '../../model/task.ts';
 import { toIso } from '../../ports/clock.ts';
@@ -28,7 +28,7 @@ export const encodeRequest = (task: Task, input: Json, results?: JsonObject): Js
 });
 
 export const encodeReport = (task: ReportedTask): JsonObject => {
-  const about = { taskId: task.id, attempt: task.attempt, at: toIso(task.at) };
+  const about = { id: task.reportId, taskId: task.id, attempt: task.attempt, at: toIso(task.at) };
   const { failedAttempt } = task;
   if (failedAttempt)
     return { kind: 'failure', ...about, from: failedAttempt.agent, status: 'retrying', ...encodeError(failedAttempt) };
@@ -56,12 +56,14 @@ export const encodeOutcome = (
     attempt: task.attempt,
     at: toIso(outcome.happenedAt),
   };
-  if (status === 'claimed') return { kind: 'answer', ...about, ...prompt, answer };
-  if (status === 'input_required') return { kind: 'question', ...about, ...prompt };
+  // The prompt may have fields of any name.
+  if (status === 'claimed') return { ...prompt, kind: 'answer', ...about, answer };
+  if (status === 'input_required') return { ...prompt, kind: 'question', ...about };
   const carried = from === SYSTEM_SENDER ? {} : splitExtensions(outcome.extensions);
   if (status === 'completed')
     return { kind: 'result', ...about, output: output ?? null, confidence, artifacts, ...carried };
-  return { kind: 'failure', ...about, status, ...encodeError(toError(outcome)), ...carried };
+  const end = isCancelled(outcome) ? 'cancelled' : status;
+  return { kind: 'failure', ...about, status: end, ...encodeError(toError(outcome)), ...carried };
 };
 
 export const encodeDirectMessage = (message: DirectMessage, content: Json): JsonObject => ({

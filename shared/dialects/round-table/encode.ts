@@ -31,6 +31,7 @@ export const encodeRequest = (task: Task, input: Json, results?: JsonObject): Js
       capability: topic === task.capability ? undefined : task.capability,
       chain: task.delegationChain,
       retry: task.retry && { ...task.retry },
+      lastError: task.error && toFailureFields(task.error, toRoundTableErrorCode(task.error.code)),
     }),
     payload: {
       task: topic,

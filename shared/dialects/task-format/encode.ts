@@ -4,7 +4,7 @@ import { isJsonObject, type Json, type JsonObject, toObjectOrEmpty } from '../..
 import { parseTraceIds, type Trace } from '../../kernel/trace.ts';
 import { formatExpiry, isCancelled, type TaskOutcome } from '../../model/delivery.ts';
 import type { DirectMessage } from '../../model/direct-message.ts';
-import { getDelegationChain, type ReportedTask, type Task } from '../../model/task.ts';
+import { getDelegationChain, type ReportedTask, type Task, type TaskError } from '../../model/task.ts';
 import { toIso } from '../../ports/clock.ts';
 import type { Priority } from '../../ports/queues.ts';
 import { TASK_FORMAT, TASK_FORMAT_TTL_SECONDS } from './decode.ts';
@@ -28,6 +28,7 @@ export const encodeRequest = (task: Task, input: Json, results?: JsonObject): Js
       parley: omitIfEmpty({
         ttlSeconds: task.ttlSeconds === TASK_FORMAT_TTL_SECONDS ? undefined : task.ttlSeconds,
         carried: pickForeignExtensions(task.extensions),
+        lastError: task.error && toErrorFields(task.error, toTaskFormatErrorCode(task.error.code)),
       }),
     },
     routing: { ...routing, source: task.from, target: task.to, delegationChain: getDelegationChain(task) },
@@ -155,13 +156,16 @@ const buildErrorBlock = (outcome: TaskOutcome): JsonObject => {
   if (status === 'expired') {
     return { code: 'TIMEOUT', message: formatExpiry(task), recoverable: true };
   }
-  return {
-    code: getWireErrorCode(outcome),
-    message: error?.message ?? 'The task failed.',
-    details: error?.details,
-    recoverable: error?.recoverable ?? error?.retryable ?? false,
-  };
+  const code = getWireErrorCode(outcome);
+  return error ? toErrorFields(error, code) : { code, message: 'The task failed.', recoverable: false };
 };
+
+const toErrorFields = ({ message, details, retryable, recoverable }: TaskError, code: string): JsonObject => ({
+  code,
+  message,
+  details,
+  recoverable: recoverable ?? retryable,
+});
 
 /** Agents of this dialect may use any code; theirs stay what they are. */
 const getWireErrorCode = ({ error, from, extensions }: TaskOutcome): string => {
