@@ -14,6 +14,12 @@ export interface TurnEventContext extends Trace {
   sender?: string;
 }
 
+export const toTurnEventContext = (
+  project: string,
+  { channel, depth, traceparent, tracestate, protocolVersion }: Omit<TurnEventContext, 'project' | 'sender'>,
+  sender?: string,
+): TurnEventContext => ({ project, protocolVersion, channel, depth, traceparent, tracestate, sender });
+
 /** Something that happened to a turn. Each has one cause, which tells it from others of its kind. */
 export type TurnEvent = {
   cause: string;

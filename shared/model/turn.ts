@@ -1,5 +1,6 @@
 import { uuidFromSeed } from '../kernel/ids.ts';
 import type { JsonObject } from '../kernel/json/json.ts';
+import { pickTraceFields } from '../kernel/trace.ts';
 import type { Item, Key, Ref } from '../ports/records.ts';
 import { type ActiveTurn, agentTurnsPk, type TurnEnd } from './agent-state.ts';
 import { type BatchMembership, type Task, toSortableTime } from './task.ts';
@@ -10,6 +11,13 @@ export interface TurnRequest extends Omit<ActiveTurn, 'task'> {
   contextBox?: string;
   payload?: JsonObject;
 }
+
+/** The part of a request that the agent state has while the turn is active. */
+export const pickActiveTurn = (request: TurnRequest): ActiveTurn => {
+  const { correlation, depth, channel, from, createdAt, headers, callers, protocolVersion } = request;
+  const asked = { correlation, depth, channel, from, createdAt, headers, callers, protocolVersion };
+  return { ...asked, ...pickTraceFields(request) };
+};
 
 /** One enqueued call. It ends once, and its one task event follows from that. While it is leased, the agent's head knows more. */
 export interface Turn extends Item, TurnRequest {

@@ -1,12 +1,11 @@
 import type * as z from 'zod';
 import type { Config } from '../../config/config.ts';
-import { encodeBaggage, isLosslessBaggage } from '../../kernel/baggage.ts';
 import { ParleyError } from '../../kernel/errors.ts';
 import { uuidFromSeed } from '../../kernel/ids.ts';
 import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
 import { isJsonObject, type JsonObject, toJsonObject } from '../../kernel/json/json.ts';
 import { parseOrThrow } from '../../kernel/json/parse-or-throw.ts';
-import { buildTrace } from '../../kernel/trace.ts';
+import { buildTrace, encodeBaggage, isLosslessBaggage } from '../../kernel/trace.ts';
 import type { Artifact } from '../../model/artifact.ts';
 import type { Command, DirectMessageCommand, TaskRequestCommand } from '../../model/command.ts';
 import type { RetryPolicy } from '../../model/task.ts';

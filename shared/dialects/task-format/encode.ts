@@ -1,7 +1,6 @@
-import { decodeBaggage } from '../../kernel/baggage.ts';
 import { SYSTEM_SENDER } from '../../kernel/ids.ts';
 import { isJsonObject, type Json, type JsonObject, toObjectOrEmpty } from '../../kernel/json/json.ts';
-import { parseTraceIds, type Trace } from '../../kernel/trace.ts';
+import { decodeBaggage, parseTraceIds, type Trace } from '../../kernel/trace.ts';
 import { formatExpiry, isCancelled, type TaskOutcome } from '../../model/delivery.ts';
 import type { DirectMessage } from '../../model/direct-message.ts';
 import { getDelegationChain, type ReportedTask, type Task, type TaskError } from '../../model/task.ts';

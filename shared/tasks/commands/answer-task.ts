@@ -5,6 +5,7 @@ import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
 import { assertMaxSize, isObject, type Json, type JsonObject } from '../../kernel/json/json.ts';
 import { loadSchemaChecker, type SchemaChecker } from '../../kernel/json/schema-checker.ts';
 import type { Task } from '../../model/task.ts';
+import { toTransitionContext } from '../transitions/end-and-requeue.ts';
 import { provideInput } from '../transitions/holder-transitions.ts';
 import { updateAsRequester } from './manage-task.ts';
 
@@ -30,7 +31,7 @@ export const answerTask = async (
     if (duplicate) return 'unchanged';
     if (asked.status === 'input_required') assertAnswerFits(check, asked, answer);
     const by = { agent: getCallerName(caller), messageId, extensions };
-    return provideInput(asked, { now: deps.clock.now(), limits: deps.config.tasks }, answer, by);
+    return provideInput(asked, toTransitionContext(deps), answer, by);
   });
   return { duplicate, task };
 };

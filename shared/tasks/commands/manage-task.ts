@@ -11,7 +11,7 @@ import {
   buildCancelTransition,
   buildReleaseChange,
   buildRetryChange,
-  type TransitionContext,
+  toTransitionContext,
 } from '../transitions/end-and-requeue.ts';
 import { buildOptimisticRenewal, buildRenewTransition } from '../transitions/holder-transitions.ts';
 import { applyTo, requireAssignedTo, requireAttempt } from '../transitions/rules.ts';
@@ -89,8 +89,6 @@ export const releaseTasks = async (deps: Deps, holder: RegisteredAgent, tasks: r
 
 /** No agent is called so. */
 const ADMIN_PLACEHOLDER = 'admin';
-
-const toTransitionContext = (deps: Deps): TransitionContext => ({ now: deps.clock.now(), limits: deps.config.tasks });
 
 /** Only the requester and an administrator decide about a task. */
 export const updateAsRequester = async (

@@ -7,6 +7,7 @@ import {
 import type { Deps } from '../../identity/deps.ts';
 import { isOpen, type Task, taskRef, undeclaredListKey } from '../../model/task.ts';
 import { type Change, equals } from '../../ports/conditions.ts';
+import { toTransitionContext } from '../transitions/end-and-requeue.ts';
 import { buildCapabilityQueueChange } from '../transitions/timeouts.ts';
 import { enqueueEagerly } from './enqueue-task.ts';
 
@@ -43,7 +44,7 @@ const movePageToCapabilityQueue = async (deps: Deps, project: string, capability
 
 const moveToCapabilityQueue = async (deps: Deps, task: Task): Promise<void> => {
   if (!isOpen(task) || task.routingCapability !== undefined) return;
-  const change = buildCapabilityQueueChange(task, { now: deps.clock.now(), limits: deps.config.tasks });
+  const change = buildCapabilityQueueChange(task, toTransitionContext(deps));
   const written = await deps.records.update(taskRef(task.project, task.id), change, deps.newId());
   if (written.outcome === 'written' && !written.replayed) await enqueueEagerly(deps, written);
 };

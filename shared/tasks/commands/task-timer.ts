@@ -4,6 +4,7 @@ import { isCapabilityDeclared, loadDomainProviders } from '../../identity/agents
 import type { Deps } from '../../identity/deps.ts';
 import { capByAnswer, isHeld, type Task, taskRef } from '../../model/task.ts';
 import { type Change, equals } from '../../ports/conditions.ts';
+import { toTransitionContext } from '../transitions/end-and-requeue.ts';
 import {
   buildAnyInstanceChange,
   buildCapabilityQueueChange,
@@ -17,7 +18,7 @@ import { enqueueEagerly } from './enqueue-task.ts';
  * capability as soon as somebody declares it. A holder that lives keeps its work.
  */
 const findTimerTransition = async (deps: Deps, task: Task): Promise<Change> => {
-  const when = { now: deps.clock.now(), limits: deps.config.tasks };
+  const when = toTransitionContext(deps);
   const { status, to, instance } = task;
   if (isHeld(task) && (task.leaseUntil ?? 0) <= when.now && !isAnswerOverdue(task, when.now)) {
     const leaseUntil = await findLeaseExtension(deps, task);

@@ -6,6 +6,7 @@ import { MAX_DEPENDENCIES, type Task, taskRef } from '../../model/task.ts';
 import type { NewItem, TransactionWrite } from '../../ports/records.ts';
 import { enqueueEagerly } from '../commands/enqueue-task.ts';
 import { canReadTask } from '../queries/can-read-task.ts';
+import { toTransitionContext } from '../transitions/end-and-requeue.ts';
 import { RECHECK_MS } from '../transitions/timeouts.ts';
 import { computeDependencyTransition, isEndedByDependency } from './dependency-transitions.ts';
 
@@ -55,7 +56,7 @@ export const reconcileDependencies = async (deps: Deps, project: string, taskId:
   const task = await deps.records.get(ref);
   if (!task?.dependencyIds || !(task.status === 'waiting' || isEndedByDependency(task))) return;
   const dependencies = await deps.records.getMany(task.dependencyIds.map((id) => taskRef(project, id)));
-  const change = computeDependencyTransition(task, dependencies, { now: deps.clock.now(), limits: deps.config.tasks });
+  const change = computeDependencyTransition(task, dependencies, toTransitionContext(deps));
   if (change === 'unchanged') return;
   const written = await deps.records.update(ref, change, deps.newId());
   if (written.outcome === 'written' && !written.replayed) await enqueueEagerly(deps, written);

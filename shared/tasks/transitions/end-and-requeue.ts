@@ -1,3 +1,4 @@
+import type { Deps } from '../../identity/deps.ts';
 import type { ParleyError } from '../../kernel/errors.ts';
 import { getOwn } from '../../model/agent-state.ts';
 import { inboxPk } from '../../model/delivery.ts';
@@ -35,6 +36,11 @@ export interface TransitionContext {
   now: number;
   limits: TaskLimits;
 }
+
+export const toTransitionContext = ({ clock, config }: Deps): TransitionContext => ({
+  now: clock.now(),
+  limits: config.tasks,
+});
 
 interface EndContext {
   now: number;

@@ -11,7 +11,7 @@ import {
   buildStartTransition,
   buildStepTransition,
   buildSuspendTransition,
-  type TurnTransitionContext,
+  toTurnTransitionContext,
 } from './transitions.ts';
 
 /** Whose turn, and which: what every call about a turn says. */
@@ -19,11 +19,6 @@ export interface TurnHolder extends FencingToken {
   project: string;
   agent: string;
 }
-
-const toTurnTransitionContext = (deps: Deps): TurnTransitionContext => ({
-  now: deps.clock.now(),
-  limits: deps.config.turns,
-});
 
 /** The worker begins. */
 export const startTurn = (deps: Deps, holder: TurnHolder) =>

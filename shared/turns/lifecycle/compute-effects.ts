@@ -14,9 +14,9 @@ import type { Effect } from '../../model/effect.ts';
 import { type ToolCall, toToolCallTaskId } from '../../model/tool-call.ts';
 import type { Turn } from '../../model/turn.ts';
 import type { Wakeup } from '../../model/turn-effect.ts';
-import type { TurnEventContext } from '../../model/turn-event.ts';
+import { type TurnEventContext, toTurnEventContext } from '../../model/turn-event.ts';
 import type { RecordChange } from '../../ports/records.ts';
-import { encodeTurnEnd, toTurnEventContext } from './turn-end-event.ts';
+import { encodeTurnEnd } from './turn-end-event.ts';
 
 /** Everything that follows from one write to a head. */
 export const computeAgentStateEffects = ({ before, after }: RecordChange<AgentState>): Effect[] => {
@@ -27,7 +27,7 @@ export const computeAgentStateEffects = ({ before, after }: RecordChange<AgentSt
   const { turn, active } = hasEnded ? before : after;
   if (turn === undefined || active === undefined) return [];
   const { project, agent, epoch } = after;
-  const about = toActiveTurnContext(after, active);
+  const about = toTurnEventContext(project, active, agent);
   const cause = `turn/${turn}:${after.v}`;
   if (before?.turn !== turn) effects.push({ kind: 'recordLease', project, turn, agent, epoch, at: after.at });
   if (computeExecutionStatus(before) !== computeExecutionStatus(after)) {
@@ -62,19 +62,6 @@ export const computeAgentStateEffects = ({ before, after }: RecordChange<AgentSt
   }
   return effects;
 };
-
-const toActiveTurnContext = (
-  { project, agent }: AgentState,
-  { channel, depth, traceparent, tracestate, protocolVersion }: ActiveTurn,
-): TurnEventContext => ({
-  project,
-  protocolVersion,
-  channel,
-  depth,
-  traceparent,
-  tracestate,
-  sender: agent,
-});
 
 const computeStepEffects = (
   head: AgentState,
@@ -190,7 +177,7 @@ const buildEnqueueWakeup = (turn: Turn): Wakeup => ({
   isForGroup: turn.isForGroup,
   inboxId: turn.correlation,
   reason: turn.wakeupCount === 0 ? 'enqueue' : 'again',
-  context: toTurnEventContext(turn),
+  context: toTurnEventContext(turn.project, turn),
 });
 
 /** The one task event of the turn, and whoever waits for its end. */

@@ -9,12 +9,12 @@ import { ParleyError } from '../../kernel/errors.ts';
 import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
 import { assertMaxSize, type JsonObject } from '../../kernel/json/json.ts';
 import { RELATED_RETENTION_MS } from '../../kernel/retention.ts';
-import { createChildSpan, pickTraceFields, type Trace } from '../../kernel/trace.ts';
+import { createChildSpan, type Trace } from '../../kernel/trace.ts';
 import { batchEndedError, batchRef } from '../../model/batch.ts';
 import { buildCorrelationRecord, correlationRef } from '../../model/correlation.ts';
 import type { BatchMembership } from '../../model/task.ts';
 import type { ToolCall } from '../../model/tool-call.ts';
-import { type QueuedTurn, queuedTurnKey, type Turn, turnRef } from '../../model/turn.ts';
+import { pickActiveTurn, type QueuedTurn, queuedTurnKey, type Turn, turnRef } from '../../model/turn.ts';
 import { equals } from '../../ports/conditions.ts';
 import type { NewItem, TransactionWrite } from '../../ports/records.ts';
 import type { TransactionGuard } from '../../tasks/commands/create-task.ts';
@@ -237,20 +237,8 @@ const buildEnqueueWrites = (turn: NewItem<Turn>): TransactionWrite[] => {
 };
 
 const toQueuedTurn = (turn: NewItem<Turn>): NewItem<QueuedTurn> => {
-  const { correlation, depth, channel, from, createdAt, contextBox, payload, headers, callers, protocolVersion } = turn;
-  const asked = {
-    correlation,
-    depth,
-    channel,
-    from,
-    createdAt,
-    contextBox,
-    payload,
-    headers,
-    callers,
-    protocolVersion,
-  };
-  return { ...queuedTurnKey(turn), turn: turn.id, ...asked, ...pickTraceFields(turn) };
+  const { id, contextBox, payload } = turn;
+  return { ...queuedTurnKey(turn), turn: id, contextBox, payload, ...pickActiveTurn(turn) };
 };
 
 /**

@@ -2,9 +2,7 @@ import { getDialect } from '../../dialects/registry.ts';
 import type { RegisteredAgent } from '../../identity/agents/agent.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
-import { pickTraceFields } from '../../kernel/trace.ts';
 import {
-  type ActiveTurn,
   type AgentState,
   agentStateRef,
   agentTurnsPk,
@@ -12,14 +10,21 @@ import {
   computeExecutionStatus,
   isAgentState,
 } from '../../model/agent-state.ts';
-import { isQueuedTurn, type QueuedTurn, type Turn, type TurnRequest, turnRef } from '../../model/turn.ts';
+import {
+  isQueuedTurn,
+  pickActiveTurn,
+  type QueuedTurn,
+  type Turn,
+  type TurnRequest,
+  turnRef,
+} from '../../model/turn.ts';
 import { exists } from '../../ports/conditions.ts';
 import type { Item, TransactionWrite, Watcher } from '../../ports/records.ts';
 import { waitForAnyChange } from '../../storage/wait-until.ts';
 import { toConditionalUpdate } from '../../tasks/transitions/rules.ts';
 import { leaseTaskAsTurn } from '../task-bridge/task-as-turn.ts';
 import { findOldestGroupTurn, listGroupQueues } from './group-queues.ts';
-import { buildLeaseChange, buildResumeTransition, type TurnTransitionContext } from './transitions.ts';
+import { buildLeaseChange, buildResumeTransition, toTurnTransitionContext } from './transitions.ts';
 
 export interface TurnLease {
   turn: string;
@@ -116,11 +121,6 @@ const tryLease = async (
   return undefined;
 };
 
-const toTurnTransitionContext = (deps: Deps): TurnTransitionContext => ({
-  now: deps.clock.now(),
-  limits: deps.config.turns,
-});
-
 const leaseQueuedTurn = async (
   deps: Deps,
   { agent }: RegisteredAgent,
@@ -133,19 +133,13 @@ const leaseQueuedTurn = async (
   const { project, id } = agent;
   const { pk, sk, turn } = queued;
   const epoch = (head?.epoch ?? 0) + 1;
-  const change = buildLeaseChange(epoch, turn, toActiveTurn(queued), leaseId, toTurnTransitionContext(deps));
+  const change = buildLeaseChange(epoch, turn, pickActiveTurn(queued), leaseId, toTurnTransitionContext(deps));
   const writes: TransactionWrite[] = [
     buildAgentStateWrite(agentStateRef(project, id), head, { project, agent: id }, change.set ?? {}),
   ];
   writes.push({ kind: 'remove', key: { pk, sk }, if: exists('turn') });
   const done = await deps.records.transact(writes, deps.newId());
   return done.outcome === 'written' ? { turn, epoch, work: { request: queued } } : 'lost';
-};
-
-const toActiveTurn = (queued: QueuedTurn): ActiveTurn => {
-  const { correlation, depth, channel, from, createdAt, headers, callers, protocolVersion } = queued;
-  const asked = { correlation, depth, channel, from, createdAt, headers, callers, protocolVersion };
-  return { ...asked, ...pickTraceFields(queued) };
 };
 
 /** A turn that waits for no tool any more goes on with whoever asks first; one that was leased already, with whoever leased it. */

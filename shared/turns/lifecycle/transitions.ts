@@ -1,3 +1,4 @@
+import type { Deps } from '../../identity/deps.ts';
 import type { Trace } from '../../kernel/trace.ts';
 import type {
   ActiveTurn,
@@ -35,6 +36,11 @@ export interface TurnTransitionContext {
   now: number;
   limits: TurnLimits;
 }
+
+export const toTurnTransitionContext = ({ clock, config }: Deps): TurnTransitionContext => ({
+  now: clock.now(),
+  limits: config.turns,
+});
 
 /** What a head forgets with a turn. */
 const ACTIVE_FIELDS = [

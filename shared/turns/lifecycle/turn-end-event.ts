@@ -1,7 +1,7 @@
 import { turnProtocol } from '../../dialects/turn-protocol.ts';
 import type { TurnEnd } from '../../model/agent-state.ts';
 import type { Turn } from '../../model/turn.ts';
-import type { TurnEventContext } from '../../model/turn-event.ts';
+import { toTurnEventContext } from '../../model/turn-event.ts';
 import type { ParleyEvent } from '../../ports/events.ts';
 
 /** The one message that tells how a turn ended. */
@@ -11,23 +11,7 @@ export const encodeTurnEnd = (turn: Turn, end: TurnEnd): ParleyEvent =>
     cause: `turn/${turn.id}`,
     at: end.at,
     target: turn.agent,
-    context: { ...toTurnEventContext(turn), sender: turn.agent },
+    context: toTurnEventContext(turn.project, turn, turn.agent),
     turn,
     end,
   });
-
-export const toTurnEventContext = ({
-  project,
-  channel,
-  depth,
-  traceparent,
-  tracestate,
-  protocolVersion,
-}: Turn): TurnEventContext => ({
-  project,
-  protocolVersion,
-  channel,
-  depth,
-  traceparent,
-  tracestate,
-});

@@ -9,14 +9,14 @@ import { pickTraceFields } from '../../kernel/trace.ts';
 import { type AgentState, agentStateRef, buildAgentStateWrite } from '../../model/agent-state.ts';
 import { type Task, taskRef } from '../../model/task.ts';
 import { getToolCall, listWaitingAgents } from '../../model/tool-call.ts';
-import { type Turn, toTaskTurnId, turnRef } from '../../model/turn.ts';
+import { pickActiveTurn, type Turn, toTaskTurnId, turnRef } from '../../model/turn.ts';
 import { equals } from '../../ports/conditions.ts';
 import type { NewItem } from '../../ports/records.ts';
 import { loadContent } from '../../storage/content.ts';
 import { claimTasks } from '../../tasks/commands/claim-tasks.ts';
 import { enqueueEagerly } from '../../tasks/commands/enqueue-task.ts';
 import { loadDependencyResults } from '../../tasks/dependencies/dependency-results.ts';
-import { buildReleaseChange } from '../../tasks/transitions/end-and-requeue.ts';
+import { buildReleaseChange, toTransitionContext } from '../../tasks/transitions/end-and-requeue.ts';
 import type { TurnLease } from '../lifecycle/lease-turn.ts';
 import { buildLeaseChange } from '../lifecycle/transitions.ts';
 
@@ -54,20 +54,8 @@ const startTaskTurn = async (
   const input = await offloadForDialect(deps, dialect, about, await loadContent(deps.blobs, project, task.input));
   const work = turnProtocol.encodeTask(task, input, await loadDependencyResults(deps, dialect, task));
   const turn = buildTaskTurn(deps, registered.agent, task, work, epoch);
-  const { id, correlation, depth, channel, from, createdAt, headers, callers, protocolVersion } = turn;
-  const active = {
-    correlation,
-    depth,
-    channel,
-    from,
-    createdAt,
-    headers,
-    callers,
-    protocolVersion,
-    task: task.id,
-    ...pickTraceFields(turn),
-  };
-  const change = buildLeaseChange(epoch, id, active, leaseId, { now, limits: deps.config.turns });
+  const active = { ...pickActiveTurn(turn), task: task.id };
+  const change = buildLeaseChange(epoch, turn.id, active, leaseId, { now, limits: deps.config.turns });
   const done = await deps.records.transact(
     [
       { kind: 'create', item: { ...turn } },
@@ -75,7 +63,7 @@ const startTaskTurn = async (
     ],
     deps.newId(),
   );
-  return done.outcome === 'written' ? { turn: id, epoch, work: { request: turn } } : undefined;
+  return done.outcome === 'written' ? { turn: turn.id, epoch, work: { request: turn } } : undefined;
 };
 
 const buildTaskTurn = (
@@ -117,7 +105,7 @@ const buildTaskTurn = (
 
 /** Back to its queue, without an attempt spent. */
 const releaseClaim = async (deps: Deps, task: Task): Promise<void> => {
-  const when = { now: deps.clock.now(), limits: deps.config.tasks };
+  const when = toTransitionContext(deps);
   const back = buildReleaseChange(task, when);
   const done = await deps.records.update(
     taskRef(task.project, task.id),

@@ -11,7 +11,7 @@ import type { TurnTaskLink } from '../../model/tool-call.ts';
 import { type Turn, turnRef } from '../../model/turn.ts';
 import { loadContent } from '../../storage/content.ts';
 import { createTask } from '../../tasks/commands/create-task.ts';
-import { buildCancelTransition } from '../../tasks/transitions/end-and-requeue.ts';
+import { buildCancelTransition, toTransitionContext } from '../../tasks/transitions/end-and-requeue.ts';
 import { toConditionalUpdate } from '../../tasks/transitions/rules.ts';
 import { endTurn } from '../lifecycle/end-turn.ts';
 import { toTurnResult } from '../tool-calls/report-result.ts';
@@ -30,9 +30,7 @@ const hasTurnEnded = async ({ records }: Deps, { project, id }: Turn): Promise<b
 
 /** The turn has ended, and so has the task that it became. */
 export const cancelTurnTask = async (deps: Deps, { project, id }: Pick<Turn, 'project' | 'id'>): Promise<void> => {
-  const change = toConditionalUpdate(
-    buildCancelTransition(SYSTEM_SENDER, { now: deps.clock.now(), limits: deps.config.tasks }),
-  );
+  const change = toConditionalUpdate(buildCancelTransition(SYSTEM_SENDER, toTransitionContext(deps)));
   await deps.records.update(taskRef(project, id), change, deps.newId());
 };
 

@@ -7,7 +7,7 @@ import { correlationRef } from '../../model/correlation.ts';
 import { taskRef } from '../../model/task.ts';
 import { toToolCallTaskId } from '../../model/tool-call.ts';
 import { mergeChanges } from '../../ports/conditions.ts';
-import { buildCancelTransition, buildEndChange } from '../../tasks/transitions/end-and-requeue.ts';
+import { buildCancelTransition, buildEndChange, toTransitionContext } from '../../tasks/transitions/end-and-requeue.ts';
 import { requireOpen, toConditionalUpdate } from '../../tasks/transitions/rules.ts';
 import { forceStop } from '../lifecycle/stop-turn.ts';
 
@@ -19,7 +19,7 @@ export const completeToolCallTask = async (
   toolCall: string,
   { status, card }: Pick<ToolReport, 'status' | 'card'>,
 ): Promise<void> => {
-  const when = { now: deps.clock.now(), limits: deps.config.tasks };
+  const when = toTransitionContext(deps);
   const output = { json: { status, tool_result_card_id: card } };
   const change = mergeChanges(buildEndChange('completed', when), { set: { output }, unset: ['error', 'byList'] });
   await deps.records.update(
@@ -32,7 +32,7 @@ export const completeToolCallTask = async (
 /** Nobody waits for the call any more: whatever does its work is stopped. */
 export const cancelToolCall = async (deps: Deps, project: string, turn: string, toolCall: string): Promise<void> => {
   const id = toToolCallTaskId(turn, toolCall);
-  const when = { now: deps.clock.now(), limits: deps.config.tasks };
+  const when = toTransitionContext(deps);
   const task = await deps.records.update(
     taskRef(project, id),
     toConditionalUpdate(buildCancelTransition(SYSTEM_SENDER, when)),

@@ -11,6 +11,7 @@ import {
   type ReportContext,
   buildReportTransition as reported,
   requireDistantDeadline,
+  toTurnTransitionContext,
 } from '../lifecycle/transitions.ts';
 
 /** Why a report changed nothing. */
@@ -31,7 +32,7 @@ export const recordToolReport = async (
   report: Omit<ToolReport, 'at'>,
   reporter?: ReporterCheck,
 ): Promise<{ ignored?: IgnoredReason }> => {
-  const when = { now: deps.clock.now(), limits: deps.config.turns };
+  const when = toTurnTransitionContext(deps);
   const transition = reported(holder, toolCall, claims, { ...report, at: when.now }, when);
   const optimisticChange = toConditionalUpdate(
     transition,

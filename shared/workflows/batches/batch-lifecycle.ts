@@ -12,7 +12,7 @@ import { buildBatchRelay } from '../../nats/relay-item.ts';
 import { equals } from '../../ports/conditions.ts';
 import type { ParleyEvent } from '../../ports/events.ts';
 import type { RecordChange } from '../../ports/records.ts';
-import { buildCancelTransition } from '../../tasks/transitions/end-and-requeue.ts';
+import { buildCancelTransition, toTransitionContext } from '../../tasks/transitions/end-and-requeue.ts';
 import { toConditionalUpdate } from '../../tasks/transitions/rules.ts';
 import { forceStop } from '../../turns/lifecycle/stop-turn.ts';
 import { createForkTurns } from '../../turns/tool-calls/fork-join.ts';
@@ -121,7 +121,7 @@ type StopItem = (deps: Deps, project: string, id: string) => Promise<void>;
 
 const STOP_BY_KIND: Readonly<Record<BatchItem['kind'], StopItem>> = {
   task: async (deps, project, id) => {
-    const stopped = buildCancelTransition(SYSTEM_SENDER, { now: deps.clock.now(), limits: deps.config.tasks });
+    const stopped = buildCancelTransition(SYSTEM_SENDER, toTransitionContext(deps));
     await deps.records.update(taskRef(project, id), toConditionalUpdate(stopped), deps.newId());
   },
   turn: (deps, project, id) => forceStop(deps, project, id, 'The batch that it was a part of has ended.'),
