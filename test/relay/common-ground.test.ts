@@ -203,6 +203,19 @@ describe('CommonGround on NATS', () => {
     });
   }
 
+  it('a chunk that is rejected is logged, with the reason, once a minute', async (t) => {
+    const site = await relaySite(t);
+    await groundAgent(site, 'merlin', { transport: 'nats' });
+    await site.relay();
+    const rejected = () => site.logged.filter((line) => line.includes('core message rejected'));
+    await eventually(() => {
+      site.client.publish('cg.v1r3.default.public.str.agent.merlin.chunk', JSON.stringify({ agent_turn_id: 't1' }));
+      assert.equal(rejected().length, 1);
+    });
+    const [line] = rejected();
+    assert.match(line ?? '', /^warn .*str\.agent\.merlin\.chunk.*protocol_violation.*step_id/);
+  });
+
   it('a message that breaks the protocol ends in parley.dead-letters', async (t) => {
     const site = await relaySite(t);
     await site.agent('pmo', { dialect: 'common-ground', transport: 'nats' });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { settled } from '../http/refusal.ts';
+import { assertRefused, settled } from '../http/refusal.ts';
 import { enqueued, groundAgent, reports, taskEvents, turnOf, Worker } from '../support/ground.ts';
 import { type Random, seeded } from '../support/hostile-ports.ts';
 import { type TestParley, testParley } from '../support/test-parley.ts';
@@ -100,4 +100,13 @@ describe('wake-ups', () => {
       );
     });
   }
+
+  it('go to no workers that a subject cannot name: their registration is rejected', async (t) => {
+    const parley = await testParley(t);
+    for (const workerTarget of ['two words', 'a.b', '*', '', 'x'.repeat(129)]) {
+      const registration = { dialect: 'common-ground', workerTarget };
+      const reply = await parley.admin.call('PUT', '/v1/agents/merlin', registration);
+      assertRefused(reply, 400, 'invalid_request');
+    }
+  });
 });

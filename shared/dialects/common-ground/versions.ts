@@ -3,7 +3,7 @@ import { ParleyError } from '../../kernel/errors.ts';
 import { type Json, type JsonObject, toObjectOrEmpty } from '../../kernel/json/json.ts';
 import { type CommonGroundHeaders, findHeader } from './headers.ts';
 import { COMMON_GROUND } from './name.ts';
-import { COMMON_GROUND_VERSION, formatSubject, parseSubject, type Subject } from './subject.ts';
+import { COMMON_GROUND_VERSION, parseSubject, type Subject } from './subject.ts';
 
 /** Messages of this version say in headers alone whose they are. In all others the payload says it. */
 export const HEADER_IDENTITY_VERSION = 'v1r4';
@@ -126,19 +126,20 @@ export const toVersion = (
   identity: { [field: string]: Json | undefined } = {},
 ): JsonObject => {
   if (version === COMMON_GROUND_VERSION) return { subject: text, headers, payload, ...rest };
-  const subject = { ...parseSubject(String(text)), version };
-  const said = { ...toObjectOrEmpty(headers), 'CG-Version': version };
-  const message = { ...rest, subject: formatSubject(subject), headers: said, payload };
-  if (!hasHeaderIdentity(subject)) return message;
+  // Parley built the subject itself. A target that NATS rejects is for the relay to tell.
+  const [root, , ...place] = String(text).split('.');
+  const [project, channel, category, component, target, suffix] = place;
+  const written = { ...toObjectOrEmpty(headers), 'CG-Version': version };
+  const message = { ...rest, subject: [root, version, ...place].join('.'), headers: written, payload };
+  if (!hasHeaderIdentity({ version })) return message;
   const content = toObjectOrEmpty(payload);
-  const isForAgent = subject.component === 'agent' && subject.suffix !== 'wakeup';
-  const known: JsonObject = {
-    ...(isForAgent && { agent_id: subject.target }),
+  const known: Record<string, unknown> = {
+    ...(component === 'agent' && suffix !== 'wakeup' && { agent_id: target }),
     turn_epoch: 0,
     ...identity,
     ...content,
-    project_id: subject.project,
-    channel_id: subject.channel,
+    project_id: project,
+    channel_id: channel,
   };
   // The step and the call stand in the payload of an event, where its readers look for them.
   const own = ENVELOPE_FIELDS.flatMap((field) => {
@@ -147,8 +148,8 @@ export const toVersion = (
   });
   return {
     ...message,
-    headers: { ...said, ...Object.fromEntries(own) },
-    payload: subject.category === 'cmd' ? omitControlFields(content) : payload,
+    headers: { ...written, ...Object.fromEntries(own) },
+    payload: category === 'cmd' ? omitControlFields(content) : payload,
   };
 };
 
