@@ -1,6 +1,6 @@
 import * as z from 'zod';
 
-/** What every function is told of its surroundings: the construct fills exactly this, so that the names cannot drift. */
+/** The environment of every function. The construct fills exactly this, so that the names cannot drift. */
 export const FunctionEnv = z.object({
   /** Which deployment this is; metrics carry it. */
   STAGE: z.string().min(1),

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { NO_VALUE, resolveIntrinsics, type Scope, UnresolvableError } from './intrinsics.ts';
 import type { ResourceContext, ResourceType } from './resource-type.ts';
-import { KINDS } from './resources/resource-types.ts';
+import { RESOURCE_TYPES } from './resources/resource-types.ts';
 import { buildPhysicalName, createScope } from './scope.ts';
 import { type RawResource, Template } from './template.ts';
 import { TemplateIssues, unknownResourceIssue } from './template-error.ts';
@@ -33,7 +33,7 @@ export const buildResourceGraph = (source: unknown, site: ResourceContext): Reso
   const resources = Object.entries(template.Resources)
     .filter(([, raw]) => isConditionTrue(raw))
     .flatMap(([logicalId, raw]) => {
-      const kind = KINDS.get(raw.Type);
+      const kind = RESOURCE_TYPES.get(raw.Type);
       if (!kind) {
         mistakes.add(logicalId, unknownResourceIssue(raw.Type));
         return [];

@@ -1,6 +1,6 @@
 import { evaluateTemplateCondition, NO_VALUE, resolveIntrinsics, type Scope, UnresolvableError } from './intrinsics.ts';
 import type { ResourceContext, ResourceType } from './resource-type.ts';
-import { KINDS } from './resources/resource-types.ts';
+import { RESOURCE_TYPES } from './resources/resource-types.ts';
 import type { RawResource, Template } from './template.ts';
 import { unknownResourceIssue } from './template-error.ts';
 
@@ -29,7 +29,7 @@ export const createScope = (template: Template, site: ResourceContext): Scope =>
   };
   const findNamed = (logicalId: string) => {
     const raw = template.Resources[logicalId];
-    const kind = raw && KINDS.get(raw.Type);
+    const kind = raw && RESOURCE_TYPES.get(raw.Type);
     if (!raw) throw new UnresolvableError(`there is no resource ${logicalId}`);
     if (!kind) throw new UnresolvableError(unknownResourceIssue(`${logicalId}, which is a ${raw.Type},`));
     return { kind, raw, named: { logicalId, site, name: buildPhysicalName(logicalId, raw, kind, scope, site) } };

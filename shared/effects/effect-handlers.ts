@@ -9,7 +9,7 @@ import type { NewItem } from '../ports/records.ts';
 import { reconcileDependents, updateChildren } from '../tasks/dependencies/link-fanout.ts';
 import { reconcileDependencies } from '../tasks/dependencies/reconcile-dependencies.ts';
 import { endTurn } from '../turns/lifecycle/end-turn.ts';
-import { putCorrelation, putStep, recordLease, wakeIfQueued } from '../turns/lifecycle/execute-effect.ts';
+import { putCorrelation, putTurnStep, recordLease, wakeIfQueued } from '../turns/lifecycle/execute-effect.ts';
 import { verifyDeliverable } from '../turns/lifecycle/result-cards.ts';
 import { forceStop } from '../turns/lifecycle/stop-turn.ts';
 import { completeTaskFromTurn, renewTaskFromTurn } from '../turns/task-bridge/sync-task.ts';
@@ -59,7 +59,7 @@ const HANDLERS: { [K in EffectKind]: EffectHandler<EffectOf<K>>['handle'] } = {
     const end = await verifyDeliverable(deps, effect.project, effect.end);
     await endTurn(deps, { ...effect, id: effect.turn }, end, effect.steps);
   }),
-  putStep: forEach(putStep),
+  putStep: forEach(putTurnStep),
   sendWakeup: forEach((deps, { wakeup }) => sendWakeup(deps, wakeup)),
   wakeIfQueued: forEach(wakeIfQueued),
   putCorrelation: forEach(putCorrelation),

@@ -17,7 +17,7 @@ export const resolveRecipient = async (
 ): Promise<Agent | 'heard' | undefined> => {
   const { id, queueGeneration, extensions } = task;
   const readers = await listRecipients(deps, task);
-  const first = Number.parseInt(uuidFromSeed(['offerer', id]).slice(0, 8), 16) + queueGeneration;
+  const first = Number.parseInt(uuidFromSeed(['provider', id]).slice(0, 8), 16) + queueGeneration;
   const readerAt = (sending: number): Agent | undefined => readers[(first + sending) % readers.length];
   const standing = (agent: Agent | undefined) =>
     agent && getAgentDialect(agent).natsBinding?.getPublishedState?.(extensions);

@@ -17,9 +17,9 @@ export type InvocationOutcome =
   | { ok: true; result: string }
   | { ok: false; errorType: string; errorMessage: string; trace: string[] };
 
-export interface Answer {
+export interface InvocationAnswer {
   outcome: InvocationOutcome;
   cpuMs: number;
 }
 
-export type FromInstance = 'loaded' | Answer;
+export type FromInstance = 'loaded' | InvocationAnswer;

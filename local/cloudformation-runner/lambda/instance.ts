@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
-import type { Answer, FromInstance, InstanceData, Invocation } from './instance-messages.ts';
+import type { FromInstance, InstanceData, Invocation, InvocationAnswer } from './instance-messages.ts';
 
 const MAIN = new URL('./instance-main.ts', import.meta.url);
 
@@ -18,7 +18,7 @@ export class LambdaInstance {
   readonly #worker: Worker;
   readonly loaded: Promise<void>;
   #isGone = false;
-  #onAnswer: (answer: Answer) => void = () => {};
+  #onAnswer: (answer: InvocationAnswer) => void = () => {};
 
   constructor({ data, env, log }: InstanceOptions) {
     this.#worker = new Worker(MAIN, {
@@ -48,8 +48,8 @@ export class LambdaInstance {
     return this.#isGone;
   }
 
-  async run(invocation: Invocation, timeoutMs: number): Promise<Answer> {
-    const { promise, resolve } = Promise.withResolvers<Answer>();
+  async run(invocation: Invocation, timeoutMs: number): Promise<InvocationAnswer> {
+    const { promise, resolve } = Promise.withResolvers<InvocationAnswer>();
     this.#onAnswer = resolve;
     const timer = setTimeout(() => {
       this.#finish('Sandbox.Timedout', `Task timed out after ${(timeoutMs / 1000).toFixed(2)} seconds`);

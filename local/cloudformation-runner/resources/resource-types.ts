@@ -35,4 +35,4 @@ const ALL: readonly ResourceType[] = [
   ...WITHOUT_EFFECT,
 ];
 
-export const KINDS: ReadonlyMap<string, ResourceType> = new Map(ALL.map((each) => [each.type, each]));
+export const RESOURCE_TYPES: ReadonlyMap<string, ResourceType> = new Map(ALL.map((each) => [each.type, each]));

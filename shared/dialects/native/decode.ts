@@ -6,7 +6,7 @@ import { type JsonObject, toJsonObject } from '../../kernel/json/json.ts';
 import { parseOrThrow } from '../../kernel/json/parse-or-throw.ts';
 import type { Artifact } from '../../model/artifact.ts';
 import type { Command, DirectMessageCommand, TaskReport, TaskRequestCommand } from '../../model/command.ts';
-import { Answer, Message, pickSchema, Report, Request } from './schema.ts';
+import { Answer, Message, pickNativeSchema, Report, Request } from './schema.ts';
 
 export const NATIVE = 'native';
 const MESSAGE_LABEL = 'The native message';
@@ -14,7 +14,7 @@ const MESSAGE_LABEL = 'The native message';
 const RELEASED = { code: 'released', message: 'The holder released the task.', retryable: true };
 
 export const decode = (wire: JsonObject, _config: Config, sender: string | undefined): Command => {
-  const schema = pickSchema(wire.kind);
+  const schema = pickNativeSchema(wire.kind);
   if (schema === Request) return toRequest(parseOrThrow(Request, wire, 'invalid_message', MESSAGE_LABEL), sender);
   if (schema === Report) return toReport(parseOrThrow(Report, wire, 'invalid_message', MESSAGE_LABEL), sender);
   if (schema === Answer) return toAnswer(parseOrThrow(Answer, wire, 'invalid_message', MESSAGE_LABEL), sender);

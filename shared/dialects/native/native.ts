@@ -1,7 +1,7 @@
 import { validate } from '../../kernel/json/parse-or-throw.ts';
 import type { Dialect } from '../dialect.ts';
 import { decode, NATIVE } from './decode.ts';
-import { FIELD_NAMES, KINDS, NativeMessage, pickSchema } from './schema.ts';
+import { FIELD_NAMES, KINDS, NativeMessage, pickNativeSchema } from './schema.ts';
 
 /** Parley's own words, for SDKs: each command of the core as one message, with nothing beside it. */
 export const nativeDialect: Dialect = {
@@ -9,7 +9,7 @@ export const nativeDialect: Dialect = {
   isAuditedByDefault: false,
   schema: NativeMessage,
   fieldNames: FIELD_NAMES,
-  validate: (message) => validate(pickSchema(message.kind), message),
+  validate: (message) => validate(pickNativeSchema(message.kind), message),
   isRecognized: ({ kind }) => typeof kind === 'string' && KINDS.includes(kind),
   listCorrelationIds: ({ id, taskId, parent }) => [id, taskId, parent],
   listDependencyIds: ({ dependencies }) => (Array.isArray(dependencies) ? dependencies : []),

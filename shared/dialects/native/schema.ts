@@ -121,7 +121,7 @@ export const KINDS = [...SCHEMAS.keys()];
 
 const UnknownKind = z.looseObject({ kind: z.enum(KINDS) });
 
-export const pickSchema = (kind: unknown): z.ZodType =>
+export const pickNativeSchema = (kind: unknown): z.ZodType =>
   (typeof kind === 'string' ? SCHEMAS.get(kind) : undefined) ?? UnknownKind;
 
 export const FIELD_NAMES = [

@@ -81,8 +81,8 @@ const TOPIC_PATTERN = /^[a-z0-9_-]+(\.[a-z0-9_-]+)+$/;
 export const toTopic = (capability: string, domain: string): string => {
   if (capability.length <= MAX_TOPIC_LENGTH && TOPIC_PATTERN.test(capability)) return capability;
   const action = capability.startsWith(`${domain}.`) ? capability.slice(domain.length + 1) : capability;
-  const sayable = action.toLowerCase().replace(/[^a-z0-9_-]+/g, '-') || '-';
-  return `${domain}.${sayable}`.slice(0, MAX_TOPIC_LENGTH);
+  const name = action.toLowerCase().replace(/[^a-z0-9_-]+/g, '-') || '-';
+  return `${domain}.${name}`.slice(0, MAX_TOPIC_LENGTH);
 };
 
 const TaskRequestPayload = z.looseObject({

@@ -16,7 +16,7 @@ import { formatPath, MAX_ISSUE_TEXT, MAX_ISSUES, REQUIRED_MESSAGE } from './pars
 export class TooManyStepsError extends Error {}
 
 /** Some tenths of a microsecond each: a few milliseconds in total. */
-export const MAX_STEPS = 50_000;
+export const MAX_VALIDATION_STEPS = 50_000;
 
 const FORMAT_STEPS = 10;
 
@@ -91,7 +91,8 @@ export class ValueChecker {
 
   #countSteps(steps: number): void {
     this.steps += steps;
-    if (this.steps > MAX_STEPS) throw new TooManyStepsError(`it takes more than ${MAX_STEPS} steps`);
+    if (this.steps > MAX_VALIDATION_STEPS)
+      throw new TooManyStepsError(`it takes more than ${MAX_VALIDATION_STEPS} steps`);
   }
 
   #isValidInPlace(part: Subschema, value: unknown): boolean {
@@ -178,7 +179,7 @@ export class ValueChecker {
     let size = 1;
     for (const [name, child] of Object.entries(value)) {
       size += (name.length >> 6) + this.#estimateSteps(child);
-      if (this.steps + size > MAX_STEPS) break;
+      if (this.steps + size > MAX_VALIDATION_STEPS) break;
     }
     return size;
   }

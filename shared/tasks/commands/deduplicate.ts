@@ -39,19 +39,19 @@ export const deduplicate = <T>(
   deps: Deps,
   project: string,
   message: TaskCommand,
-  carryOut: () => Promise<T>,
-): Promise<T> => (message.sequenceInfo ? executeWithReservedKey(deps, project, message, carryOut) : carryOut());
+  execute: () => Promise<T>,
+): Promise<T> => (message.sequenceInfo ? executeWithReservedKey(deps, project, message, execute) : execute());
 
 const executeWithReservedKey = async <T>(
   deps: Deps,
   project: string,
   message: TaskCommand,
-  carryOut: () => Promise<T>,
+  execute: () => Promise<T>,
 ): Promise<T> => {
   // Heartbeats leave nothing but the last one, with the health of their sender.
   if (message.kind === 'heartbeat') {
     await findPrior(deps, project, message);
-    return carryOut();
+    return execute();
   }
   const sender = await findAgent(deps, project, message.from);
   const { lastHeartbeat } = sender?.health ?? {};
@@ -59,7 +59,7 @@ const executeWithReservedKey = async <T>(
   const token = deps.newId();
   const isFirst = await reserveKey(deps, project, message, token);
   try {
-    return await carryOut();
+    return await execute();
   } catch (error) {
     if (isFirst && error instanceof ParleyError && STATUS_BY_CODE[error.code] < 500) {
       const change = { if: equals('token', token), set: { expires: deps.clock.now() } };

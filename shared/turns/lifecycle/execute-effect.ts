@@ -18,7 +18,7 @@ export const recordLease = async (
   await records.update(turnRef(project, turn), change, newId());
 };
 
-export const putStep = async (
+export const putTurnStep = async (
   { records, newId }: Deps,
   { project, turn, number, step }: TurnEffectOf<'putStep'>,
 ): Promise<void> => {

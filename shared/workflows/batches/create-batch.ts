@@ -114,10 +114,10 @@ interface RequestedItem {
   request?: TaskRequestCommand;
 }
 
-const toRequestedItem = (deps: Deps, sower: Submitter, pending: PendingRequest): RequestedItem => {
-  const turn = parseBatchTurn(deps, sower, pending);
+const toRequestedItem = (deps: Deps, submitter: Submitter, pending: PendingRequest): RequestedItem => {
+  const turn = parseBatchTurn(deps, submitter, pending);
   if (turn) return { item: { kind: 'turn', id: turn.id }, name: turn.correlation };
-  const request = toRequest(deps, sower.from, pending);
+  const request = toRequest(deps, submitter.from, pending);
   return { item: { kind: 'task', id: request.taskId }, name: request.taskId, request };
 };
 

@@ -156,15 +156,15 @@ interface CreatePendingResult {
  */
 export const createPending = async (
   deps: Deps,
-  sower: Submitter,
+  submitter: Submitter,
   kept: StoredContent,
 ): Promise<CreatePendingResult> => {
-  const pendingRequests = PendingRequests.parse(await loadContent(deps.blobs, sower.project, kept));
+  const pendingRequests = PendingRequests.parse(await loadContent(deps.blobs, submitter.project, kept));
   const refused: RejectedRequest[] = [];
   const notices: Notices = new Map();
   const sown = new Map<string, Promise<void>>();
   for (const pending of pendingRequests) {
-    const { id, dependencyIds, create } = toPendingItem(deps, sower, pending);
+    const { id, dependencyIds, create } = toPendingItem(deps, submitter, pending);
     const earlier = dependencyIds.flatMap((other) => sown.get(other) ?? []);
     const made = Promise.all(earlier).then(async () => {
       try {
@@ -197,11 +197,11 @@ interface PendingItem {
   create: () => Promise<string[] | undefined>;
 }
 
-const toPendingItem = (deps: Deps, sower: Submitter, pending: PendingRequest): PendingItem => {
-  const { project, from, trace } = sower;
+const toPendingItem = (deps: Deps, submitter: Submitter, pending: PendingRequest): PendingItem => {
+  const { project, from, trace } = submitter;
   // What its sender may see and call was checked when it was accepted.
   const anybody: Caller = { project, role: 'admin' };
-  const turn = parseBatchTurn(deps, sower, pending);
+  const turn = parseBatchTurn(deps, submitter, pending);
   if (turn) {
     const make = async () => {
       await enqueueTurn(deps, anybody, turn);
