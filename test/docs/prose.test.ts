@@ -44,6 +44,15 @@ describe('documentation', () => {
     });
   }
 
+  it('docs/renamed.md says where each file is now', () => {
+    const rows = [...readFileSync('docs/renamed.md', 'utf8').matchAll(/^\| `[^`]+\.ts` \| `([^`]+\.ts)` \|$/gm)];
+    assert.ok(rows.length > 200);
+    assert.deepEqual(
+      rows.flatMap(([, now = '']) => (existsSync(now) ? [] : now)),
+      [],
+    );
+  });
+
   it('docs/decisions/README.md lists every decision with its title', () => {
     const index = readFileSync('docs/decisions/README.md', 'utf8');
     const rows = globSync('docs/decisions/0*.md').map((file) => {
