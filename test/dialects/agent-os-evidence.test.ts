@@ -89,6 +89,10 @@ describe('AgentOS law against fabrication', () => {
 
   const honest: [what: string, overrides: Record<string, unknown>][] = [
     ['an answer with a source', { evidence: evidence() }],
+    [
+      'an answer with 250 sources',
+      { evidence: evidence({ sources: Array.from({ length: 250 }, (_, at) => ({ id: `src-${at}` })) }) },
+    ],
     ['an answer without confidence', { evidence: NO_EVIDENCE }],
     ['a response that states nothing', { payload: content({}), evidence: unfounded }],
     ['an empty answer', { payload: content({ answer: '', data: {}, notes: [null] }), evidence: unfounded }],

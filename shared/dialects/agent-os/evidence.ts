@@ -24,22 +24,25 @@ const provenance = z.looseObject({
   generatedAtTime: text.optional(),
 });
 
-const delegationChain = {
-  sources: boundedArray(source, { max: 100 }),
+/** The bytes of a message are bounded anyway; so many are checked in a few milliseconds. */
+const MAX_REFERENCES = 1000;
+
+const evidenceFields = {
+  sources: boundedArray(source, { max: MAX_REFERENCES }),
   confidence: z.number().min(0, 'must be 0 to 100').max(100, 'must be 0 to 100'),
-  citations: boundedArray(citation, { max: 100 }),
-  provenance: boundedArray(provenance, { max: 100 }),
+  citations: boundedArray(citation, { max: MAX_REFERENCES }),
+  provenance: boundedArray(provenance, { max: MAX_REFERENCES }),
 };
 
 /** What a response must come with, all of it. */
-export const RequiredEvidence = z.looseObject(delegationChain);
+export const RequiredEvidence = z.looseObject(evidenceFields);
 export type Evidence = z.output<typeof RequiredEvidence>;
 
 export const EvidenceChain = z.looseObject({
-  sources: delegationChain.sources.default([]),
-  confidence: delegationChain.confidence.default(0),
-  citations: delegationChain.citations.default([]),
-  provenance: delegationChain.provenance.default([]),
+  sources: evidenceFields.sources.default([]),
+  confidence: evidenceFields.confidence.default(0),
+  citations: evidenceFields.citations.default([]),
+  provenance: evidenceFields.provenance.default([]),
 });
 
 export const NO_EVIDENCE = { sources: [], confidence: 0, citations: [], provenance: [] };
