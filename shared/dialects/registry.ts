@@ -55,8 +55,13 @@ export const getAgentDialect = ({ dialect, profile }: Speaker): Dialect => {
 };
 
 /** Whether all that is sent to the agent reaches its inbox: progress and heartbeats too, and what it is asked to do. */
-export const readsAllInInbox = (agent: Speaker & { inbox?: InboxMode | undefined }): boolean =>
-  (agent.inbox ?? getAgentDialect(agent).inbox) === 'all';
+export const readsAllInInbox = (agent: InboxReader): boolean => getInboxMode(agent) === 'all';
+
+export const getInboxMode = (agent: InboxReader): InboxMode => agent.inbox ?? getAgentDialect(agent).inbox ?? 'ends';
+
+interface InboxReader extends Speaker {
+  inbox?: InboxMode | undefined;
+}
 
 /** In the profile of its sender, where that has one: the dialect that is named, or the one whose shape the message has. */
 export const resolveDialect = (message: JsonObject, named: string | undefined, sender?: Speaker): Dialect => {

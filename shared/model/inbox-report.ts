@@ -1,7 +1,7 @@
 import { SYSTEM_SENDER, uuidFromSeed } from '../kernel/ids.ts';
 import { hasReported, isHeld, type ReportedTask, type SentOrder, type Task } from './task.ts';
 
-/** What a requester that reads everything in its inbox is told of a task that goes on. */
+/** What a requester that does not read ends only is told of a task that goes on. */
 export interface InboxReport {
   /** Of the holder's own message where that is known by it, or else made of the step: the same again is the same report. */
   id: string;
@@ -20,17 +20,19 @@ export const buildInboxReport = (before: Task | undefined, after: Task): InboxRe
   const isFailure = isFailedAttempt(before, after);
   const isProgress = after.status === 'in_progress' && hasReported(before, after);
   const isClaim = isHeld(after) && after.attempt > before.attempt;
-  if (!(isFailure || isProgress || isClaim)) return undefined;
+  const isTold = after.reportsToInbox === 'progress' ? isProgress : isFailure || isProgress || isClaim;
+  if (!isTold) return undefined;
   const { reportedAs } = after;
-  const isOwnMessage = (isFailure || isProgress) && reportedAs?.id === after.processedMessages?.at(-1)?.id;
-  const id = (isOwnMessage && reportedAs?.id) || uuidFromSeed(['report', after.id, after.v]);
+  const said = isFailure || isProgress ? after.processedMessages?.at(-1) : undefined;
+  // What has no id of its own is known by the step.
+  const id = said?.round === undefined && said ? said.id : uuidFromSeed(['report', after.id, after.v]);
   return {
     id,
     from: (isFailure ? after.error?.agent : after.holder) ?? SYSTEM_SENDER,
     to: after.from,
     toInstance: after.fromInstance,
     sentAs:
-      isOwnMessage && reportedAs
+      reportedAs !== undefined && reportedAs.id === said?.id
         ? { at: reportedAs.at, sequence: reportedAs.sequence }
         : { at: after.at, sequence: after.v },
     task: toReportedTask(after, { reportId: id, failedAttempt: isFailure ? after.error : undefined }),

@@ -169,8 +169,8 @@ export interface Task extends Item {
   deliveryTarget?: 'nats' | 'both';
   /** Whoever asked for it is reached over NATS. */
   fromNats?: true;
-  /** Whoever asked for it finds all that is said of it in its inbox. */
-  reportsToInbox?: true;
+  /** Whoever asked for it finds all that is said of it in its inbox, or how far it is. */
+  reportsToInbox?: true | 'progress';
   /** When its request was written, where it is found in the inbox of whoever it is for. */
   requestedAs?: SentOrder;
   parent?: string;

@@ -74,7 +74,7 @@ export const Registration = z.strictObject({
     .enum(INBOX_MODES)
     .optional()
     .describe(
-      'what reaches the inbox: `all`, also claims, progress, failed attempts, heartbeats, and tasks for the agent; or `ends`, only how tasks end, questions and direct messages. By default as its dialect has it',
+      'what reaches the inbox: `all`, also claims, progress, failed attempts, heartbeats, and tasks for the agent; `ends`, only how tasks end, questions and direct messages; or `progress`, these and progress. By default as its dialect has it',
     ),
   inboxLimit: z.number().int().min(1).max(1000).optional().describe('the limit of a bounded inbox'),
   overflow: z

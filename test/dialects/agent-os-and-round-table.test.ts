@@ -42,26 +42,6 @@ describe('AgentOS request to a Round Table agent', () => {
     assert.deepEqual(message.payload.params, { content: 'كم؟' });
   });
 
-  it('says in which language an answer is that another protocol has no place for, whatever the question was in', async (t) => {
-    const { parley, brain, worker } = await start(t);
-    const answers: [result: object, language: string][] = [
-      [{ n: 1 }, 'ar'],
-      [{ answer: 'Large.' }, 'en'],
-      [{ list: [{ answer: 'كبير' }] }, 'ar'],
-    ];
-    for (const [result, language] of answers) {
-      await brain.say('query', 'worker', { payload: content('كم؟', { language: 'ar' }) });
-      await worker.complete((await worker.claim())[0].message.id, result);
-      const [answer] = await brain.inbox();
-      assert.deepEqual([answer.payload.content, answer.payload.language], [result, language]);
-      await brain.ack(answer.id);
-    }
-    await brain.say('query', 'worker', { ttl: 30, payload: content('كم؟', { language: 'ar' }) });
-    parley.clock.advance(30_000);
-    const [error] = await brain.inbox(20);
-    assert.deepEqual([error.type, error.from.agentId, error.payload.language], ['error', 'parley', 'en']);
-  });
-
   it('says in which language a foreign answer is, and that errors of Parley are English', async (t) => {
     const { parley, brain, worker } = await start(t);
     const languages: unknown[] = [];

@@ -220,9 +220,38 @@ describe('AgentOS event with replyTo', () => {
     const task = await brain.task(query.id);
     assert.deepEqual([task.state, task.progress.percent, task.progress.message], ['in_progress', 40, 'reading']);
     assert.ok(task.lease.until > lease.until);
-    assert.deepEqual((await brain.inbox()).length, 0);
+    await settled(parley);
+    assert.deepEqual(await brain.inbox(), [event]);
+    assert.equal(await brain.ack(event.id), 1);
+    assert.deepEqual(await brain.inbox(), []);
     const shown = (await brain.call('GET', `/v1/tasks/${query.id}?dialect=agent-os`)).body;
     assert.deepEqual([shown.payload, shown.replyTo, shown.to], [event.payload, query.id, query.from]);
+  });
+
+  it('brings the progress of any holder to its requester, and no claim', async (t) => {
+    const parley = await testParley(t);
+    const brain = await agentOsAgent(parley, 'one-brain');
+    const cook = await parley.agent('cook', { dialect: 'task-format' });
+    const query = await brain.say('query', 'cook');
+    const [{ message }] = await cook.claim();
+    await cook.send({ id: message.id, status: 'pending' });
+    await cook.send({ id: message.id, status: 'in_progress', metadata: { progress: 30, message: 'reading' } });
+    await settled(parley);
+    const told = await brain.inbox();
+    assert.deepEqual(
+      told.map(({ type, replyTo, payload }) => [type, replyTo, payload.content.percent, payload.content.message]),
+      [['event', query.id, 30, 'reading']],
+    );
+  });
+
+  it('brings no progress to a requester that reads ends only', async (t) => {
+    const { parley, brain, scribe } = await start(t);
+    await parley.admin.call('PUT', '/v1/agents/one-brain', { dialect: 'agent-os', inbox: 'ends' });
+    const query = await brain.say('query', 'scribe');
+    await scribe.claim();
+    await scribe.say('event', 'one-brain', { replyTo: query.id, payload: content({ percent: 40 }) });
+    await settled(parley);
+    assert.deepEqual(await brain.inbox(), []);
   });
 
   it('delivers an event with replyTo from any other agent as a direct message', async (t) => {

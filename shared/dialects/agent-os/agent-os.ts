@@ -22,6 +22,7 @@ const describeInvalid = ({ to, evidence }: JsonObject) => {
 /** The runtime messages of AgentOS: queries and commands with their answers, and messages that need none, all with evidence. */
 export const agentOsDialect: Dialect = {
   name: AGENT_OS,
+  inbox: 'progress',
   isAuditedByDefault: true,
   logsRejections: true,
   describeForAudit: describeInvalid,

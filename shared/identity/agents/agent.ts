@@ -37,8 +37,11 @@ export interface Agent extends Item {
   registeredAt: number;
 }
 
-/** All that is sent to the agent, or only what is for nobody else: how its tasks end, questions, and direct messages. */
-export const INBOX_MODES = ['all', 'ends'] as const;
+/**
+ * All that is sent to the agent; or only what is for nobody else: how its tasks end, questions, and direct messages; or that and
+ * progress, which some protocols send as a message.
+ */
+export const INBOX_MODES = ['all', 'progress', 'ends'] as const;
 export type InboxMode = (typeof INBOX_MODES)[number];
 
 export interface CapabilitySchemas {

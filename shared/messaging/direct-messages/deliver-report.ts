@@ -1,4 +1,4 @@
-import { readsAllInInbox } from '../../dialects/registry.ts';
+import { getInboxMode } from '../../dialects/registry.ts';
 import { findAgent } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { SYSTEM_SENDER } from '../../kernel/ids.ts';
@@ -18,7 +18,7 @@ export const deliverReport = async (deps: Deps, report: InboxReport): Promise<vo
   const { id, from, to, toInstance, sentAs, task } = report;
   const { project, priority, traceparent, tracestate, baggage } = task;
   const recipient = await findAgent(deps, project, to);
-  if (!recipient || !readsAllInInbox(recipient.agent)) return;
+  if (!recipient || getInboxMode(recipient.agent) === 'ends') return;
   const { inboxLimit, transport } = recipient.agent;
   const measured = measureJson<JsonObject>(toJsonObject(task));
   const content = await storeContent(deps, project, id, measured);

@@ -1,6 +1,6 @@
 import { getAuditDialect } from '../../dialects/is-audited.ts';
-import { DIALECT_NAMES, readsAllInInbox } from '../../dialects/registry.ts';
-import { type Agent, canServe } from '../../identity/agents/agent.ts';
+import { DIALECT_NAMES, getInboxMode } from '../../dialects/registry.ts';
+import { type Agent, canServe, type InboxMode } from '../../identity/agents/agent.ts';
 import { type Caller, findAgent } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
@@ -212,6 +212,9 @@ const writeTask = async (
   throw new ParleyError('conflict', 'A task that this one would wait for is no longer kept. Try again.');
 };
 
+const toReportMode = (mode: InboxMode): Task['reportsToInbox'] =>
+  mode === 'all' ? true : mode === 'progress' ? mode : undefined;
+
 /** Where it is found when somebody comes to declare its capability. */
 const buildUndeclaredKey = (
   isIt: Destination['isCapabilityUndeclared'],
@@ -300,7 +303,7 @@ const buildTask = (
     byList: inboxKey({ project, from: request.from, batchMembership: request.batchMembership, fromNats }),
     fromNats,
     requestedAs: isReadInInbox && sentAs ? { at: sentAs.at, sequence: sentAs.sequence } : undefined,
-    reportsToInbox: requester && readsAllInInbox(requester) ? true : undefined,
+    reportsToInbox: requester && toReportMode(getInboxMode(requester)),
     delegationChain: lineage.delegationChain,
     requesterLogDialect: requester && !request.auditEntry ? getAuditDialect(deps.config, requester) : undefined,
     ...route,
