@@ -80,7 +80,7 @@ export class BoundedAdmission implements Admission {
         this.#assertBytes(own, bytes);
         slot.addBytes(bytes);
       }
-      return readBody(limit);
+      return await readBody(limit);
     };
     request.readBody = readBoundedBody;
     return request;

@@ -45,11 +45,7 @@ export const startHttpServer = async (
       rejectMissingHost(outgoing);
       return;
     }
-    handleRequest(handle, incoming, outgoing, waiting).catch((error) => {
-      // The client is already gone.
-      if (!outgoing.destroyed) log('error', 'response aborted', { path: incoming.url, error: String(error) });
-      outgoing.destroy();
-    });
+    handleRequest(handle, incoming, outgoing, waiting, log);
   };
   // A connection that was busy at the stop becomes idle only now.
   const onServed = (): void => {
@@ -98,11 +94,15 @@ const handleRequest = async (
   incoming: IncomingMessage,
   outgoing: ServerResponse,
   waiting: OpenWaits,
+  log: Log,
 ): Promise<void> => {
   const request = new ServerRequest(incoming, outgoing, waiting);
-  const response = await handle(request);
   try {
-    await sendResponse(incoming, outgoing, response);
+    await sendResponse(incoming, outgoing, await handle(request));
+  } catch (error) {
+    // The client is already gone.
+    if (!outgoing.destroyed) log('error', 'response aborted', { path: incoming.url, error: String(error) });
+    outgoing.destroy();
   } finally {
     request.end();
   }

@@ -18,7 +18,7 @@ export const readBody = (incoming: IncomingMessage, limit: number): Promise<Uint
   const { 'content-length': declared, 'transfer-encoding': encoding } = incoming.headers;
   if (encoding === undefined && (declared === undefined || declared === '0')) return Promise.resolve(EMPTY_BODY);
   if (Number(declared) > limit) return Promise.reject(bodyTooLargeError(limit));
-  if (incoming.complete) return readWholeBody(incoming, limit);
+  if (isWholeBodyHere(incoming)) return readWholeBody(incoming, limit);
   // No event comes any more.
   if (incoming.destroyed) return Promise.reject(abortedError());
   const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
@@ -47,7 +47,12 @@ export const readBody = (incoming: IncomingMessage, limit: number): Promise<Uint
   return promise;
 };
 
-/** A small body comes with its headers. Read at once, it takes a tenth of what its events would. */
+/** A short body comes with its headers. The end of the message is parsed only after those who read it have begun. */
+const isWholeBodyHere = (incoming: IncomingMessage): boolean =>
+  incoming.complete ||
+  (isShortBody(incoming) && incoming.readableLength === Number(incoming.headers['content-length']));
+
+/** Read at once, it takes a tenth of what its events would. */
 const readWholeBody = async (incoming: IncomingMessage, limit: number): Promise<Uint8Array> => {
   const body: Buffer = incoming.read() ?? EMPTY_BODY;
   if (body.length > limit) throw bodyTooLargeError(limit);
