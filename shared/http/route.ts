@@ -146,7 +146,7 @@ export const defineKeyRoute = <Q, B, A extends KeyAccess>(definition: RouteDefin
       const signed = buildSignedCall({ method, path, params, headers: request.headers, body: received });
       const parsed = { ...call, query, body, signed, caller: admitted };
       if (typeof ingress !== 'string') await runIngressChecks(ingress, parsed);
-      return definition.handle(parsed);
+      return await definition.handle(parsed);
     },
   };
 };

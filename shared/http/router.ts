@@ -62,7 +62,9 @@ const dispatchRequest = async (
   const query = request.query === '' ? {} : Object.fromEntries(new URLSearchParams(request.query));
   const handleAdmitted = (admitted: HttpRequest) =>
     handleAsCaller(route, { deps, caller, params, query, trace, request: admitted, longPoll: waiting }, caller);
-  return admission ? admission.run(`${caller.project}/${name}`, request, handleAdmitted) : handleAdmitted(request);
+  return admission
+    ? await admission.run(`${caller.project}/${name}`, request, handleAdmitted)
+    : await handleAdmitted(request);
 };
 
 /** A key that ends while its call waits is answered as one that is not valid, whatever was found for it. */

@@ -6,3 +6,12 @@ export const mapConcurrent = async <T, R>(all: T[], atOnce: number, work: (one: 
   }
   return done;
 };
+
+type AwaitedAll<T extends readonly unknown[]> = { -readonly [K in keyof T]: Awaited<T[K]> };
+
+/** Promise.all makes two promises for each value, also where none is one. */
+export const awaitAll = <T extends readonly unknown[]>(values: [...T]): AwaitedAll<T> | Promise<AwaitedAll<T>> =>
+  hasNoPromise<T>(values) ? values : Promise.all(values);
+
+const hasNoPromise = <T extends readonly unknown[]>(values: [...T]): values is [...T] & AwaitedAll<T> =>
+  !values.some((value) => value instanceof Promise);

@@ -37,7 +37,7 @@ export const waitForAnyChange = async (
   signal: AbortSignal | undefined,
 ): Promise<void> => {
   const [only] = watchers;
-  if (only && watchers.length === 1) return only.next(ms, signal);
+  if (only && watchers.length === 1) return await only.next(ms, signal);
   const over = new AbortController();
   const either = signal ? AbortSignal.any([signal, over.signal]) : over.signal;
   try {

@@ -39,13 +39,17 @@ export class BackPressure {
     this.#wakeWaiters();
   }
 
-  async waitForCapacity<T>(write: () => Promise<T>): Promise<T> {
-    if (!this.#isOpen || (this.#waiters.size === 0 && this.#hasCapacity())) return write();
+  waitForCapacity<T>(write: () => Promise<T>): Promise<T> {
+    const isFree = !this.#isOpen || (this.#waiters.size === 0 && this.#hasCapacity());
+    return isFree ? write() : this.#waitAndRun(write);
+  }
+
+  async #waitAndRun<T>(write: () => Promise<T>): Promise<T> {
     if (this.#refusal !== undefined) throw this.#refusal;
     const waiter = Promise.withResolvers<void>();
     this.#waiters.push(waiter);
     await waiter.promise;
-    return this.#runWoken(write);
+    return await this.#runWoken(write);
   }
 
   #runWoken<T>(write: () => Promise<T>): Promise<T> {

@@ -119,7 +119,8 @@ export class Database {
   /** Runs a read now; resolves when everything that it saw is on the disk. */
   async read<T>(operation: () => T): Promise<T> {
     const result = this.readUnsynced(operation);
-    await this.waitForSync();
+    const last = this.#lastDurableGroup;
+    if (last) await last.done;
     return result;
   }
 
@@ -131,8 +132,11 @@ export class Database {
 
   /** Once everything that somebody waits for is on the disk. */
   async waitForSync(): Promise<void> {
-    const last = this.#openGroup && this.#openGroup.callers > 0 ? this.#openGroup : this.#syncingGroup;
-    if (last) await last.done;
+    await this.#lastDurableGroup?.done;
+  }
+
+  get #lastDurableGroup(): CommitGroup | undefined {
+    return this.#openGroup && this.#openGroup.callers > 0 ? this.#openGroup : this.#syncingGroup;
   }
 
   /** Runs as the last thing in the open group, for what is best written for all of it at once. */

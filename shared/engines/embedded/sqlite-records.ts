@@ -159,7 +159,7 @@ export const createSqliteRecords = (
     if (durability === 'soon') return db.writeAsync(operation);
     // Before the wait: effects may go on for long while requests have no space.
     db.assertCapacity('request');
-    return feed.backPressure.waitForCapacity(() => db.write(operation));
+    return await feed.backPressure.waitForCapacity(() => db.write(operation));
   };
   return {
     get: (ref) => db.read(() => store.find(ref)?.item),

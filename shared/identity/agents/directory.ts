@@ -68,6 +68,12 @@ export const createDirectory = (
       };
     return { keyHash: (await getAgent(project, owner))?.agent.keyHash, until: agents.until(agentPk(project, owner)) };
   };
+  const peekKey = (project: string, owner: string): string | undefined => {
+    const name = parseSystemRole(owner);
+    return name
+      ? offices.peek(systemRoleKeyRef(project, name).pk)?.keyHash
+      : agents.peek(agentPk(project, owner))?.agent.keyHash;
+  };
   const domains = createTtlCache<DomainProviders>(clock);
   return {
     getAgent,
@@ -80,8 +86,8 @@ export const createDirectory = (
     watchKey: (project, owner, keyHash, ended) => {
       const look = (): Promise<CachedKey> => getCachedKey(project, owner);
       const giveUp = keys.watch(`${project}/${owner}`, keyHash, ended, isSingleProcess ? undefined : look);
-      // The key may have ended between authentication and watch.
-      if (isSingleProcess)
+      // The key may have ended between authentication and watch: then it was also invalidated.
+      if (isSingleProcess && peekKey(project, owner) !== keyHash)
         look()
           .then((key) => key.keyHash !== keyHash && ended())
           .catch(() => {});
@@ -111,13 +117,13 @@ const loadAgent = async (records: Records, project: string, id: string): Promise
 const isAgentRecord = (item: Item): item is Agent => item.sk === 'agent';
 
 const createTtlCache = <T>(clock: Clock) => {
-  const entries = new Map<string, { found: Promise<T | undefined>; until: number }>();
+  const entries = new Map<string, { found: Promise<T | undefined>; value: T; until: number }>();
   /** Concurrent lookups share one read. */
   const looks = new Map<string, Promise<T | undefined>>();
-  const storeEntry = (key: string, found: Promise<T | undefined>): void => {
+  const storeEntry = (key: string, found: Promise<T | undefined>, value: T): void => {
     const [oldest] = entries.keys();
     if (oldest !== undefined && entries.size >= MAX_ENTRIES) entries.delete(oldest);
-    entries.set(key, { found, until: clock.now() + CACHE_TTL_MS });
+    entries.set(key, { found, value, until: clock.now() + CACHE_TTL_MS });
   };
   const loadEntry = (key: string, find: () => Promise<T | undefined>): Promise<T | undefined> => {
     entries.delete(key);
@@ -126,7 +132,7 @@ const createTtlCache = <T>(clock: Clock) => {
     const isCurrentLoad = (): boolean => looks.get(key) === found && looks.delete(key);
     // A lookup that was invalidated meanwhile may be stale.
     found.then(
-      (value) => isCurrentLoad() && value !== undefined && storeEntry(key, found),
+      (value) => isCurrentLoad() && value !== undefined && storeEntry(key, found, value),
       () => isCurrentLoad(),
     );
     return found;
@@ -135,6 +141,11 @@ const createTtlCache = <T>(clock: Clock) => {
     delete: (key: string) => {
       entries.delete(key);
       looks.delete(key);
+    },
+    /** Only what is known without a read. */
+    peek: (key: string): T | undefined => {
+      const entry = entries.get(key);
+      return entry && entry.until > clock.now() ? entry.value : undefined;
     },
     until: (key: string): number => entries.get(key)?.until ?? clock.now() + CACHE_TTL_MS,
     get: (key: string, find: () => Promise<T | undefined>): Promise<T | undefined> => {

@@ -10,6 +10,7 @@ import {
 import { getActivePause } from '../../identity/agents/agent-control.ts';
 import { findAgent } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
+import { awaitAll } from '../../kernel/concurrency.ts';
 import { ParleyError } from '../../kernel/errors.ts';
 import { toShortId } from '../../kernel/ids.ts';
 import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
@@ -162,7 +163,7 @@ const storeOutput = async (
   taskId: string,
   reported: ReportedOutput,
 ): Promise<StoredOutput> => {
-  const [output, artifacts] = await Promise.all([
+  const [output, artifacts] = await awaitAll([
     reported.output && storeContent(deps, project, taskId, reported.output),
     reported.artifacts && storeArtifacts(deps, project, taskId, reported.artifacts, reported.earlier),
   ]);

@@ -196,7 +196,7 @@ const writeTask = async (
   const remembered = buildRememberedId(deps, task);
   const memory: TransactionWrite[] = remembered ? [{ kind: 'create', item: { ...remembered } }] : [];
   const links = [...toParent, ...inBatch, ...awaits, ...(guard?.writes ?? []), ...memory];
-  if (links.length === 0) return deps.records.create<Task>(task, token);
+  if (links.length === 0) return await deps.records.create<Task>(task, token);
   const linked = await deps.records.transact([{ kind: 'create', item: { ...task } }, ...links], token);
   if (linked.outcome === 'written') return { outcome: 'written', after: { ...task, v: 1, token, at } };
   const current = await deps.records.get(taskRef(task.project, task.id));

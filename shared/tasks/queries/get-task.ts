@@ -37,8 +37,16 @@ const getTaskById = async (
 };
 
 /** What an agent may see can change while it waits: a task of its domain is another's once that one has claimed it. */
-const assertReadable = async (deps: Deps, caller: Caller, id: string, task: Task | undefined): Promise<Task> => {
-  if (task && (canReadTask(caller, task) || (await isDependencyOfAssigned(deps, caller, task)))) return task;
+const assertReadable = (deps: Deps, caller: Caller, id: string, task: Task | undefined): Task | Promise<Task> =>
+  task && canReadTask(caller, task) ? task : assertReadableByHolder(deps, caller, id, task);
+
+const assertReadableByHolder = async (
+  deps: Deps,
+  caller: Caller,
+  id: string,
+  task: Task | undefined,
+): Promise<Task> => {
+  if (task && (await isDependencyOfAssigned(deps, caller, task))) return task;
   throw new ParleyError('task_not_found', `There is no task ${id}.`);
 };
 

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { getEncoder } from '../../dialects/encoder-registry.ts';
 import { getDialect } from '../../dialects/registry.ts';
 import type { Deps } from '../../identity/deps.ts';
+import { awaitAll } from '../../kernel/concurrency.ts';
 import type { JsonObject } from '../../kernel/json/json.ts';
 import { pickTraceFields } from '../../kernel/trace.ts';
 import { buildOutcome, buildQuestion, formatExpiry } from '../../model/delivery.ts';
@@ -154,7 +155,7 @@ const toErrorView = (task: Task): TaskView['error'] => {
 /** The task with its result and timeline. */
 export const loadTaskView = async (deps: Deps, task: Task, entries: HistoryEntry[]): Promise<TaskView> => {
   const { project, id, input, output, artifacts: files } = task;
-  const [payload, result, artifacts, subtasks] = await Promise.all([
+  const [payload, result, artifacts, subtasks] = await awaitAll([
     loadContent(deps.blobs, project, input),
     output && loadContent(deps.blobs, project, output),
     files && loadArtifactViews(deps.blobs, project, id, files),
