@@ -23,7 +23,6 @@ export const stepRoutes: Route[] = [
     path: '/v1/tasks/{id}/steps/{name}',
     summary: 'Keep the result of a step with the task. The first value of a name stays, and the lease is renewed',
     bodyBytes: largeBodyLimit,
-    ingress: 'none',
     body: z.strictObject({ value: jsonValue, attempt: z.number().int().min(1).optional(), agent: onBehalfOf }),
     responses: {
       200: {
