@@ -49,6 +49,7 @@ describe('request bodies', () => {
       'POST /v1/tasks',
       'POST /v1/tasks/{id}/input',
       'POST /v1/turns',
+      'PUT /v1/tasks/{id}/steps/{name}',
     ]);
     assert.equal(limits.get('POST /v1/tasks/{id}/cancel'), 64 * 1024);
   });
