@@ -59,16 +59,27 @@ const versionOnlyPlugin: Plugin = {
 
 const SCHEMA_FUNCTION = 'api';
 
-/** Every zod schema includes 18 KB for JSON Schema; all functions but one never use them. */
-const dropJsonSchemaPlugin: Plugin = {
-  name: 'without-json-schema',
+const emptyModulesPlugin = (name: string, filter: RegExp): Plugin => ({
+  name,
   setup: ({ onLoad }) => {
-    onLoad({ filter: /\/zod\/v4\/core\/(to-json-schema|json-schema-processors)\.js$/ }, async ({ path }) => {
-      const exported = (await readFile(path, 'utf8')).matchAll(/^export (?:const|function) (\w+)/gm);
+    onLoad({ filter }, async ({ path }) => {
+      const exported = (await readFile(path, 'utf8')).matchAll(/^export (?:const|function|class) (\w+)/gm);
       return { contents: [...exported].map(([, name]) => `export const ${name} = () => undefined;`).join('\n') };
     });
   },
-};
+});
+
+/** Every zod schema includes 18 KB for JSON Schema; all functions but one never use them. */
+const dropJsonSchemaPlugin = emptyModulesPlugin(
+  'without-json-schema',
+  /\/zod\/v4\/core\/(to-json-schema|json-schema-processors)\.js$/,
+);
+
+/** 8 KB of the SDK for runtimes without `node:crypto`, and for a retry mode that nobody asks for. */
+const dropFallbacksPlugin = emptyModulesPlugin(
+  'without-fallbacks',
+  /\/@smithy\/core\/dist-es\/submodules\/(checksum\/\w+\/(Sha256Js|Md5Js|Crc32Js)|retry\/util-retry\/DefaultRateLimiter)\.js$/,
+);
 
 const STRING = String.raw`\s*(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\`(?:[^\`\\]|\\.)*\`),?\s*`;
 const DOCUMENTATION = new RegExp(`\\b(?:meaning|action|help):${STRING}(?=\\}|\\w)|\\.describe\\(${STRING}\\)`, 'g');
@@ -125,6 +136,7 @@ const bundleFunction = async (name: string, folder: string, plugins: Plugin[]): 
       separateBundlePlugin(needed),
       externalUnusedPlugin,
       versionOnlyPlugin,
+      dropFallbacksPlugin,
       dropDocumentationPlugin,
       ...(name === SCHEMA_FUNCTION ? [] : [dropJsonSchemaPlugin]),
     ],

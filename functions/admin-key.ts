@@ -8,8 +8,9 @@ import {
   parseKeyOwner,
   setAdminKey,
 } from '../shared/identity/auth/keys.ts';
-import { createRuntime, logger } from './runtime/composition.ts';
+import { createRuntime } from './runtime/composition.ts';
 import { createHandler } from './runtime/create-handler.ts';
+import { logger } from './runtime/function-logger.ts';
 import { createLoggingMiddleware } from './runtime/logging-middleware.ts';
 
 const { deps } = createRuntime();

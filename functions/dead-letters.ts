@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { requeueTask } from '../shared/tasks/commands/enqueue-task.ts';
-import { createRuntime, logger } from './runtime/composition.ts';
+import { createRuntime } from './runtime/composition.ts';
+import { logger } from './runtime/function-logger.ts';
 import { createQueueFunction } from './runtime/queue-function.ts';
 import { getRecordLogFields } from './runtime/record-log-fields.ts';
 

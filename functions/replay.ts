@@ -2,10 +2,10 @@ import { DeleteObjectCommand, GetObjectCommand, ListObjectsV2Command, S3Client }
 import type { Context, DynamoDBRecord } from 'aws-lambda';
 import * as z from 'zod';
 import { CLIENT_DEFAULTS } from '../shared/engines/aws/aws-clients.ts';
-import { logger } from './runtime/composition.ts';
 import { createHandler } from './runtime/create-handler.ts';
 import { dispatchStreamRecords } from './runtime/dispatch-stream-records.ts';
 import { ReplayEnv } from './runtime/env.ts';
+import { logger } from './runtime/function-logger.ts';
 import { createLoggingMiddleware } from './runtime/logging-middleware.ts';
 
 const { FAILURE_BUCKET_NAME: bucket } = ReplayEnv.parse(process.env);

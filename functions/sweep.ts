@@ -1,6 +1,7 @@
 import { SWEEP_LOOKAHEAD_MS } from '../shared/engines/aws/aws-timers.ts';
-import { createRuntime, logger } from './runtime/composition.ts';
+import { createRuntime } from './runtime/composition.ts';
 import { createHandler } from './runtime/create-handler.ts';
+import { logger } from './runtime/function-logger.ts';
 import { createLoggingMiddleware } from './runtime/logging-middleware.ts';
 import { publishCounts } from './runtime/metrics.lazy.ts';
 

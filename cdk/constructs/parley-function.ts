@@ -61,7 +61,6 @@ export class ParleyFunction extends Construct {
         NODE_OPTIONS: '--enable-source-maps',
         POWERTOOLS_SERVICE_NAME: props.name,
         POWERTOOLS_METRICS_NAMESPACE: METRIC_NAMESPACE,
-        POWERTOOLS_LOG_LEVEL: 'INFO',
       },
     });
   }

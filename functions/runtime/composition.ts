@@ -1,4 +1,3 @@
-import { Logger } from '@aws-lambda-powertools/logger';
 import config from '../../parley.config.ts';
 import { RECORDS } from '../../shared/effects/record-definitions.ts';
 import { createAwsClients } from '../../shared/engines/aws/aws-clients.ts';
@@ -7,15 +6,11 @@ import type { PublishExternally } from '../../shared/engines/aws/dynamo-events.t
 import { createDirectory } from '../../shared/identity/agents/directory.ts';
 import type { Deps } from '../../shared/identity/deps.ts';
 import { generateId } from '../../shared/kernel/ids.ts';
-import type { Log } from '../../shared/kernel/log.ts';
 import { systemClock as clock } from '../../shared/ports/clock.ts';
 import { buildQueueSuffix, listQueues } from '../../shared/ports/queue-names.ts';
 import { FunctionEnv } from './env.ts';
+import { log } from './function-logger.ts';
 import { recordMetric } from './metrics-buffer.ts';
-
-export const logger = new Logger();
-
-const log: Log = (level, message, facts = {}) => logger[level](message, facts);
 
 /** Those that the deployment has a queue for. */
 const QUEUE_SUFFIXES = new Set(listQueues(config.projects).map(({ suffix }) => suffix));

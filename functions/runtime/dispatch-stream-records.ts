@@ -6,8 +6,9 @@ import type { TaskStatus } from '../../shared/model/task.ts';
 import { isTask } from '../../shared/model/task.ts';
 import { systemClock } from '../../shared/ports/clock.ts';
 import type { RecordChange } from '../../shared/ports/records.ts';
-import { createRuntime, logger } from './composition.ts';
+import { createRuntime } from './composition.ts';
 import { FunctionEnv } from './env.ts';
+import { logger } from './function-logger.ts';
 import { publishCounts } from './metrics.lazy.ts';
 import { getRecordLogFields } from './record-log-fields.ts';
 

@@ -3,8 +3,9 @@ import { getLastEventId, type HttpRequest } from '../../shared/http/http-message
 import { createBodyReader } from '../../shared/http/read-body.ts';
 import type { Route } from '../../shared/http/route.ts';
 import { createRouter } from '../../shared/http/router.ts';
-import { createRuntime, logger } from './composition.ts';
+import { createRuntime } from './composition.ts';
 import { createHandler } from './create-handler.ts';
+import { logger } from './function-logger.ts';
 import { createLoggingMiddleware } from './logging-middleware.ts';
 import { LambdaLongPoll } from './long-poll.ts';
 import { flushMetrics } from './metrics-buffer.ts';
@@ -48,7 +49,7 @@ const toHttpRequest = (event: APIGatewayProxyEventV2, wait: LambdaLongPoll): Htt
     addLogFields: (facts) => {
       project = facts.project ?? project;
       owner = facts.agent ?? owner;
-      logger.appendKeys(facts);
+      logger.appendFields(facts);
     },
   };
 };

@@ -1,14 +1,12 @@
 import type { MiddlewareObj } from '@middy/core';
-import { logger } from './composition.ts';
+import { logger } from './function-logger.ts';
 
 /** Every line of an invocation carries what is known of it; the next one begins with none of it. */
 export const createLoggingMiddleware = <Event, Result>(
   about: (event: Event) => Record<string, string>,
 ): MiddlewareObj<Event, Result> => ({
   before: ({ event, context }) => {
-    logger.resetKeys();
-    logger.addContext(context);
-    logger.appendKeys(about(event));
+    logger.startInvocation(context, about(event));
   },
   onError: ({ error }) => {
     logger.error('function failed', { error });

@@ -1,7 +1,7 @@
 import { BatchProcessor, EventType, processPartialResponse } from '@aws-lambda-powertools/batch';
 import type { SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda';
-import { logger } from './composition.ts';
 import { createHandler } from './create-handler.ts';
+import { logger } from './function-logger.ts';
 import { createLoggingMiddleware } from './logging-middleware.ts';
 import { flushMetrics } from './metrics-buffer.ts';
 

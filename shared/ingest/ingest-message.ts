@@ -1,16 +1,9 @@
 import { executeProtocolMessage } from '../adapters/execute-protocol-message.ts';
 import type { Dialect } from '../dialects/dialect.ts';
 import { isAudited } from '../dialects/is-audited.ts';
-import { readsAllInInbox } from '../dialects/registry.ts';
 import { recordWithAlert } from '../events/metric-alerts.ts';
 import type { RegisteredAgent } from '../identity/agents/agent.ts';
-import { assertCoordinator } from '../identity/agents/agent-control.ts';
-import {
-  recordActivity,
-  recordHeartbeat,
-  recordStatusReport,
-  shouldRecordActivity,
-} from '../identity/agents/agent-health.ts';
+import { recordActivity, shouldRecordActivity } from '../identity/agents/agent-health.ts';
 import { type Caller, findAgent, getCallerName, type RelayCaller } from '../identity/auth/authenticate.ts';
 import type { Deps } from '../identity/deps.ts';
 import { ParleyError } from '../kernel/errors.ts';
@@ -19,25 +12,17 @@ import { computeFingerprint } from '../kernel/json/fingerprint.ts';
 import type { JsonObject } from '../kernel/json/json.ts';
 import { logRateLimited } from '../kernel/log.ts';
 import type { Trace } from '../kernel/trace.ts';
-import { createBroadcast } from '../messaging/broadcasts/fan-out.ts';
-import { failByRequestId } from '../messaging/direct-messages/fail-by-request-id.ts';
-import { sendDirectMessage } from '../messaging/direct-messages/send-direct-message.ts';
 import { isAuditedRejection, recordRejection } from '../messaging/rejections/rejected-message.ts';
 import { recordSequence } from '../messaging/sequences/sequence.ts';
-import { recordAndRejectViolation } from '../messaging/violations/violation.ts';
 import type {
   Command,
   CommandResult,
-  DirectMessageCommand,
-  HeartbeatMessage,
   ProtocolMessage,
   SignedContent,
   TaskCommand,
   TaskReport,
 } from '../model/command.ts';
 import type { QueueCounts } from '../ports/queues.ts';
-import { answerByReply } from '../tasks/commands/answer-by-reply.ts';
-import { answerTask } from '../tasks/commands/answer-task.ts';
 import { applyReport } from '../tasks/commands/apply-report.ts';
 import { countMoreUrgent } from '../tasks/commands/count-more-urgent.ts';
 import { type CreateTaskResult, createTask } from '../tasks/commands/create-task.ts';
@@ -198,6 +183,7 @@ const broadcastCommand = async (
   audience: string,
   command: Command,
 ): Promise<IngestResult> => {
+  const { createBroadcast } = await loadMessaging();
   const { duplicate } = await createBroadcast(deps, caller, { audience, dialect, trace, isAlreadyPublished }, command);
   const { messageId, givenId = messageId } = command;
   const notices = duplicate ? undefined : command.notices;
@@ -263,9 +249,12 @@ const logRejection = (
   });
 };
 
+/** Requests and reports are most of what comes in: what only answers and messages between agents need is loaded with the first of them. */
+const loadMessaging = () => import('./execute-direct-message.ts');
+
 type ExecutionResult = CreateTaskResult & Pick<IngestResult, 'waiting'>;
 
-const executeCommand = (
+const executeCommand = async (
   deps: Deps,
   caller: Caller,
   sent: ReceiveContext,
@@ -277,13 +266,13 @@ const executeCommand = (
     case 'request':
       return createTask(deps, caller, dialect, command, sent.trace);
     case 'heartbeat':
-      return executeHeartbeat(deps, caller, sent, dialect, sender, command);
+      return (await loadMessaging()).executeHeartbeat(deps, caller, sent, dialect, sender, command);
     case 'directMessage':
-      return executeDirectMessage(deps, caller, sent, dialect, sender, command);
+      return (await loadMessaging()).executeDirectMessage(deps, caller, sent, dialect, sender, command);
     case 'violation':
-      return recordAndRejectViolation(deps, caller.project, dialect, command);
+      return (await loadMessaging()).recordAndRejectViolation(deps, caller.project, dialect, command);
     case 'answer':
-      return answerTask(deps, caller, command.taskId, command.answer);
+      return (await loadMessaging()).answerTask(deps, caller, command.taskId, command.answer);
     default:
       return executeReportOrMessage(deps, caller, sent, dialect, sender, command);
   }
@@ -303,9 +292,9 @@ const executeReportOrMessage = async (
     return await executeReport(deps, caller, sender, report);
   } catch (error) {
     if (followsResult && fallback?.kind === 'directMessage' && isAfterOwnResult(error, from)) {
-      return executeDirectMessage(deps, caller, sent, dialect, sender, fallback);
+      return (await loadMessaging()).executeDirectMessage(deps, caller, sent, dialect, sender, fallback);
     }
-    return answerByReply(deps, sender, report, error);
+    return (await loadMessaging()).answerByReply(deps, sender, report, error);
   }
 };
 
@@ -314,23 +303,6 @@ const isAfterOwnResult = (error: unknown, agent: string): boolean =>
   error.code === 'task_ended' &&
   error.details.state === 'completed' &&
   error.details.holder === agent;
-
-/** It reaches whoever reads all that is sent to it. A full inbox, or nobody there, is no reason to reject a sign of life. */
-const executeHeartbeat = async (
-  deps: Deps,
-  { project }: Caller,
-  { trace, publishedAt }: ReceiveContext,
-  dialect: string,
-  sender: RegisteredAgent,
-  heartbeat: HeartbeatMessage,
-): Promise<{ duplicate: boolean }> => {
-  const { message } = heartbeat;
-  const recipient = message && (await findAgent(deps, project, message.to));
-  // Before it counts as heard: whoever repeats it brings both.
-  if (recipient && readsAllInInbox(recipient.agent))
-    await sendDirectMessage(deps, { project, dialect, trace, isVisible: true, isDroppable: true }, message);
-  return recordHeartbeat(deps, sender, heartbeat, publishedAt);
-};
 
 /** Whoever says it over NATS reads no answer. */
 const executeReport = async (
@@ -345,24 +317,4 @@ const executeReport = async (
   const isAnswered = caller.role === 'admin' || !caller.viaRelay;
   const isCounted = report.kind === 'progress' && task !== undefined && isAnswered;
   return { duplicate, waiting: isCounted ? await countMoreUrgent(deps, sender, task.priority) : undefined };
-};
-
-const executeDirectMessage = async (
-  deps: Deps,
-  caller: Caller,
-  { trace, publishedAt }: ReceiveContext,
-  dialect: string,
-  sender: RegisteredAgent,
-  directMessage: DirectMessageCommand,
-): Promise<CreateTaskResult> => {
-  const isShown = !(await failByRequestId(deps, sender, directMessage));
-  if (directMessage.controlCommand) assertCoordinator(caller, 'give orders');
-  const sent = await sendDirectMessage(
-    deps,
-    { project: caller.project, dialect, trace, isVisible: isShown },
-    directMessage,
-  );
-  if (directMessage.statusReport && !sent.duplicate)
-    await recordStatusReport(deps, sender, directMessage.statusReport, publishedAt);
-  return sent.duplicate ? sent : { ...sent, notices: directMessage.notices };
 };

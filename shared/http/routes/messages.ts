@@ -11,7 +11,6 @@ import { boundedArray } from '../../kernel/json/bounded-schemas.ts';
 import { isJsonObject, type Json, type JsonObject, toObjectOrEmpty } from '../../kernel/json/json.ts';
 import { jsonObject, parseOrThrow } from '../../kernel/json/parse-or-throw.ts';
 import { NatsEnvelope } from '../../nats/nats-message.ts';
-import { receiveFromNats } from '../../nats-gateway/receive-from-nats.ts';
 import { PRIORITIES } from '../../ports/queues.ts';
 import { toProblem, toPublicError } from '../problem.ts';
 import { createTaskLogger, defineKeyRoute, largeBodyLimit, type Route, waitSeconds } from '../route.ts';
@@ -198,7 +197,7 @@ const receiveMessage = async (
     if (circle.length > 0) throw messageCycleError(circle);
     if (!isJsonObject(message)) throw new ParleyError('invalid_message', 'A message must be an object.');
     const accepted = arrival
-      ? await receiveFromNats(deps, sent, arrival, message)
+      ? await (await import('../../nats-gateway/receive-from-nats.ts')).receiveFromNats(deps, sent, arrival, message)
       : await ingestMessage(deps, sent, message);
     return { status: getAcceptedStatus(accepted), body: accepted };
   } catch (error) {

@@ -1,0 +1,40 @@
+import { env } from 'node:process';
+import type { Log } from '../../shared/kernel/log.ts';
+
+type Fields = Record<string, unknown>;
+
+/** One JSON line for each entry, with what is known of the invocation. Lambda takes what stands on standard output as it is. */
+class FunctionLogger {
+  #invocation: Fields = {};
+
+  /** Of the invocation that begins: nothing of the one before stays. */
+  startInvocation({ awsRequestId }: { awsRequestId: string }, fields: Fields): void {
+    this.#invocation = { function_request_id: awsRequestId, ...fields };
+  }
+
+  appendFields(fields: Fields): void {
+    Object.assign(this.#invocation, fields);
+  }
+
+  readonly info = (message: string, fields?: Fields): void => this.#write('INFO', message, fields);
+  readonly warn = (message: string, fields?: Fields): void => this.#write('WARN', message, fields);
+  readonly error = (message: string, fields?: Fields): void => this.#write('ERROR', message, fields);
+
+  #write(level: string, message: string, fields: Fields = {}): void {
+    const { error } = fields;
+    const line = {
+      level,
+      message,
+      timestamp: new Date().toISOString(),
+      service: env.POWERTOOLS_SERVICE_NAME,
+      ...this.#invocation,
+      ...fields,
+      ...(error instanceof Error && { error: { name: error.name, message: error.message, stack: error.stack } }),
+    };
+    process.stdout.write(`${JSON.stringify(line)}\n`);
+  }
+}
+
+export const logger = new FunctionLogger();
+
+export const log: Log = (level, message, facts) => logger[level](message, facts);
