@@ -7,11 +7,11 @@ import type { Item, Key, Ref, TransactionWrite } from '../ports/records.ts';
 export const EXECUTION_STATUSES = ['idle', 'dispatched', 'running', 'suspended'] as const;
 export type ExecutionStatus = (typeof EXECUTION_STATUSES)[number];
 
-/** How a turn, or one of its tools, ended. */
+/** Of a turn, or of one of its tool calls. */
 export const TURN_RESULTS = ['success', 'failed', 'canceled', 'timeout', 'partial'] as const;
 export type TurnResult = (typeof TURN_RESULTS)[number];
 
-/** What was said of the active turn when it was enqueued. */
+/** From the enqueue request. */
 export interface ActiveTurn {
   correlation: string;
   depth: number;
@@ -21,13 +21,13 @@ export interface ActiveTurn {
   traceparent: string;
   tracestate?: string;
   baggage?: string;
-  /** What the headers of the call said that has no meaning here. */
+  /** Call headers that Parley does not interpret. */
   headers?: JsonObject;
-  /** The agents whose turns, or tasks, wait for this one, the nearest last. */
+  /** Agents whose turns or tasks wait for this one, the nearest last. */
   callers?: string[];
-  /** The task that the turn works on, where it came as one. */
+  /** The task that the agent works on as this turn. */
   task?: string;
-  /** In which it is told; absent in records of before there were several. */
+  /** Absent in records from before there were several versions. */
   protocolVersion?: string;
 }
 
@@ -40,7 +40,7 @@ export interface TurnStep {
 
 export type ToolCallStatus = 'waiting' | 'received' | 'expired';
 
-/** What a tool said, or what was said in its stead when its time was over. */
+/** The report of a tool, or a timeout report in its place. */
 export interface ToolReport extends Trace {
   type: 'tool_result' | 'timeout';
   status: TurnResult;
@@ -49,7 +49,6 @@ export interface ToolReport extends Trace {
   at: number;
 }
 
-/** How a turn ended. */
 export interface TurnEnd {
   status: TurnResult;
   at: number;
@@ -68,42 +67,42 @@ interface LastTurn extends TurnEnd {
 }
 
 /**
- * What an agent is doing. Whoever holds its turn knows `turn` and `epoch`, and every write of the holder is refused unless both
- * are still the same: they are the law that keeps an agent from doing two things at once.
+ * What an agent executes now. Every write of its worker names `turn` and `epoch`, and is rejected if either has
+ * changed: so an agent never works on two turns.
  */
 export interface AgentState extends Item {
   sk: 'head';
   project: string;
   agent: string;
-  /** As written; a suspended turn that waits for nothing any more is running: `computeExecutionStatus` knows. */
+  /** As stored. A suspended turn that waits for nothing counts as running: see `computeExecutionStatus`. */
   state: ExecutionStatus;
-  /** Rises with every lease and every reaping. */
+  /** Rises with each lease, and with each turn that the watchdog ends. */
   epoch: number;
   turn?: string;
   active?: ActiveTurn;
-  /** Names the lease, so that the same one again brings the same turn. */
+  /** Chosen by the worker: a repeated lease returns the same turn. */
   leaseId?: string;
   leasedAt?: number;
-  /** The last sign of life of the turn's worker, or of a tool that let it go on. */
+  /** The last activity of the worker, or of a tool that let the turn continue. */
   aliveAt?: number;
   lastWakeupAt?: number;
   step?: TurnStep;
   steps?: number;
-  /** Every tool call that the turn waits for or has waited for, in which step each was made, and how many they are. */
+  /** Tool calls by id, the step of each, and their number. They stay until the turn ends. */
   waiting?: Record<string, ToolCallStatus>;
   waitingSteps?: Record<string, string>;
   callCount?: number;
-  /** Who was called for each of those that it waited for last, where a tool was. */
+  /** The service of each call of the last suspend. */
   calledServices?: Record<string, string>;
-  /** What was said of them. */
+  /** Their reports. */
   reports?: Record<string, ToolReport>;
-  /** How many are still waited for. */
+  /** Calls without a report. */
   openCallCount?: number;
-  /** When each of the calls that it waited for last must have been answered. */
+  /** Of the calls of the last suspend. */
   deadlines?: Record<string, number>;
-  /** The first of those times that is still to come, or earlier. */
+  /** The earliest open deadline, or an earlier time. */
   deadline?: number;
-  /** The turn before, and how it ended. */
+  /** The turn before. */
   last?: LastTurn;
 }
 
@@ -114,7 +113,7 @@ export const agentStateRef = (project: string, agent: string): Ref<AgentState> =
 });
 export const isAgentState = (item: Item): item is AgentState => item.sk === 'head';
 
-/** The head as it was seen, or the first of an agent that never had a turn. */
+/** Creates the state of an agent that never had a turn. */
 export const buildAgentStateWrite = (
   key: Key,
   head: AgentState | undefined,
@@ -125,7 +124,7 @@ export const buildAgentStateWrite = (
     ? { kind: 'update', key, change: { set, if: equals('v', head.v) } }
     : { kind: 'create', item: { ...key, ...whose, ...set } };
 
-/** The turn goes on as soon as it waits for nothing, whether or not its worker knows. */
+/** A turn continues as soon as it waits for nothing, even before its worker knows. */
 export const computeExecutionStatus = (
   head: Pick<AgentState, 'state' | 'openCallCount'> | undefined,
 ): ExecutionStatus => {
@@ -133,6 +132,6 @@ export const computeExecutionStatus = (
   return head.state === 'suspended' && head.openCallCount === 0 ? 'running' : head.state;
 };
 
-/** What a map has under a name that somebody else chose, which may be the name of what every object has. */
+/** For maps whose keys callers choose: a key may be the name of an inherited property. */
 export const getOwn = <T>(map: Record<string, T> | undefined, name: string): T | undefined =>
   map && Object.hasOwn(map, name) ? map[name] : undefined;

@@ -4,10 +4,10 @@ import type { StoredContent } from '../storage/content.ts';
 /** A file that a task produced. */
 export interface Artifact extends JsonObject {
   name: string;
-  /** Its media type. */
+  /** Media type. */
   type: string;
   content: string;
-  /** Where the content is not text. */
+  /** For binary content. */
   encoding?: 'base64';
 }
 
@@ -17,14 +17,13 @@ interface ArtifactIndexEntry extends JsonObject {
   bytes: number;
 }
 
-/** How many a task has at the most. */
 export const MAX_ARTIFACTS = 64;
 
-/** All artifacts of a task: what they are stands in the record, what is in them may stand elsewhere. */
+/** The index is in the record; the content may be in a blob. */
 export interface StoredArtifacts {
   index: ArtifactIndexEntry[];
-  /** Those that messages carry inside themselves. */
+  /** Artifacts that messages contain inline. */
   content: StoredContent;
-  /** The others, each on its own. */
+  /** The others, each by itself. */
   large?: { name: string; content: StoredContent }[];
 }

@@ -16,7 +16,7 @@ export interface BatchItem {
 export interface BatchItemEnd {
   status: TerminalStatus;
   error?: { code: string; message: string };
-  /** The batch ended before it did. */
+  /** The batch ended first. */
   isStopped?: true;
 }
 
@@ -38,7 +38,7 @@ export interface Batch extends Item {
   itemEnds: Record<string, BatchItemEnd>;
   /** The first item that is not completed ends the batch. */
   failFast: boolean;
-  /** When it ends in any case, in epoch milliseconds. */
+  /** Epoch milliseconds. */
   deadline: number;
   /** The requests that become items; absent once all of them exist. */
   pendingRequests?: StoredContent;
@@ -46,11 +46,11 @@ export interface Batch extends Item {
   pendingTurns?: StoredContent;
   /** Attempts to create them. */
   attempts?: number;
-  /** Its requester is on NATS, and is told there how it ended. */
+  /** Set if the requester is on NATS. */
   deliveryTarget?: 'nats';
-  /** Its requester's dialect, where that is logged and the requester is told how it ended. */
+  /** The requester's dialect, if it is audited. */
   requesterLogDialect?: string;
-  /** The tool call that the batch is the work of. */
+  /** The tool call that the batch executes. */
   call?: ToolCall;
   fingerprint: string;
   createdAt: number;

@@ -1,7 +1,7 @@
 import type { Item, Ref } from '../ports/records.ts';
 import type { DirectMessageCommand, TaskRequestCommand } from './command.ts';
 
-/** A message to many, on its way: how far it has come, and what it is, so that whoever goes on needs nothing else. */
+/** A message to many, with everything that the next page of recipients needs. */
 export interface Broadcast extends Item {
   sk: 'broadcast';
   project: string;
@@ -9,24 +9,23 @@ export interface Broadcast extends Item {
   from: string;
   dialect: string;
   audience: string;
-  /** Whoever listens on NATS where it belongs has heard it from its sender. */
+  /** Its readers on NATS have it from the sender. */
   isAlreadyPublished?: true;
-  /** What it says, to nobody in particular. */
+  /** Without a recipient. */
   command: BroadcastCommand;
   fingerprint: string;
   traceparent: string;
   tracestate?: string;
   baggage?: string;
   createdAt: number;
-  /** The last agent that was looked at. */
+  /** The last agent of the previous page. */
   cursor?: string;
   deliveredCount: number;
-  /** How many could not be reached, because their inbox is full, or an order does not fit them. */
+  /** Recipients with a full inbox, or for whom the control command is invalid. */
   failedCount: number;
   completedAt?: number;
 }
 
-/** What can be said to many. */
 export type BroadcastCommand = DirectMessageCommand | TaskRequestCommand;
 
 export const broadcastRef = (project: string, id: string): Ref<Broadcast> => ({

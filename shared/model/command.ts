@@ -11,23 +11,22 @@ import type { ViolationAction, ViolationSeverity } from './violation.ts';
 
 interface BaseMessage {
   messageId: string;
-  /** Tells a repeated message from another one under the same id. */
+  /** Separates a repetition from another message under the same id. */
   fingerprint: string;
   from: string;
-  /** The id as its sender wrote it, where that is another spelling. */
+  /** The sender's spelling of the id, if it differs. */
   givenId?: string;
-  /** What the log of messages says of it beside its id and type. */
+  /** Fields of the audit log beside id and type. */
   auditEntry?: JsonObject;
-  /** What its sender should know, though it was accepted. */
+  /** Warnings about an accepted message. */
   notices?: string[];
-  /** When its sender wrote it, in epoch milliseconds, and as which of its messages to the same agent, in protocols that count them. */
+  /** For dialects that number their messages. */
   sequenceInfo?: SequenceInfo;
 }
 
-/** The next number is always one that a message may carry, and every reader of JSON keeps. */
+/** The next number is still a safe integer. */
 export const MAX_SEQUENCE = Number.MAX_SAFE_INTEGER - 1;
 
-/** How a message was sent. */
 export interface SequenceInfo {
   at: number;
   sequence: number;
@@ -38,78 +37,73 @@ export interface TaskRequestCommand extends BaseMessage {
   kind: 'request';
   taskId: string;
   to?: string;
-  /** Which of the agent's instances gets it, if that is live; and which instance of the sender asks. */
+  /** The instance that gets it, if it is live; and the instance that requests. */
   instance?: string;
   fromInstance?: string;
   capability: string;
-  /** Absent where the capability decides: its domain, or else whoever offers it. */
+  /** Absent if the capability decides. */
   domain?: string;
   priority: Priority;
   ttlSeconds: number;
-  /** Its time to live bounds the answer, and not only the wait for a claim. */
+  /** The time to live also limits the answer, not only the wait for a claim. */
   boundsAnswer?: true;
   parent?: string;
-  /** The conversation that it belongs to, for whoever looks for all of that. */
   conversation?: string;
-  /** For whom it is done. */
+  /** The end user. */
   user?: string;
-  /** What its sender files it under: a message that names no task may be about the one that has it. */
+  /** The requester's own reference. Later messages may name it instead of the task. */
   requestId?: string;
   input: Json;
   extensions: JsonObject;
-  /** The parent is named as a task, ended or not; without this the name may be that of any message. */
+  /** The parent is a task id, ended or not. Otherwise it may be the id of any message. */
   isSubtask?: true;
   /** Earlier holders of the work. */
   delegationChain?: string[];
-  /** It asks for an answer only, which a holder may do of its requester. */
+  /** A question that a holder asks its requester. */
   isQuestion?: true;
-  /** A call that may come back to an agent: its dialect counts how deep such calls go. */
+  /** A cycle of calls is allowed, because the dialect limits its depth. */
   isBoundedByDepth?: true;
-  /** Tasks, by their own ids, that must be completed before this one is queued; its time to live counts from then. */
+  /** Tasks that must be completed before this one is queued. The time to live starts then. */
   dependencyIds?: string[];
-  /** The same by short ids, of which those that mean no task are not waited for: its sender is told. */
+  /** The same by short id. Unknown ones are ignored, and the sender is told. */
   dependencyShortIds?: string[];
   ignoredDependencies?: string[];
-  /** What becomes of it where one of those ends otherwise; by default it fails. */
+  /** Default: it fails. */
   onFailure?: OnFailure;
   batchMembership?: BatchMembership;
-  /** Of which graph it is a node. */
   graph?: string;
-  /** It was done before it came here, with this output: nobody is to claim it, and others may wait for it. */
+  /** Recorded as completed with this output. It is not claimed, but others may depend on it. */
   completed?: { output: Json };
   retry?: RetryPolicy;
-  /** Where the dialect allows another number of attempts than the configuration. */
+  /** If the dialect differs from the configuration. */
   maxAttempts?: number;
-  /** The trace, and the baggage, that the message itself names. */
+  /** Of the message itself. */
   trace?: Trace;
   baggage?: string;
-  /** Its sender wants to know if nobody has claimed it by then. */
+  /** The sender is told if nobody has claimed the task by then. */
   acknowledgeTimeoutMs?: number;
 }
 
-/** A message about a task that is there already. */
+/** A message about an existing task. */
 interface TaskMessage extends BaseMessage {
   taskId: string;
   attempt?: number;
-  /** It has no id of its own but one made of what it says: the same words in a later round are another message. */
+  /** Its id is a hash of its content: the same content in a later round is a new message. */
   isIdentifiedByContent?: true;
-  /**
-   * Given where `taskId` is no id, but what this requester and the sender call the task: eight digits of it, or nothing, which
-   * means the only one that is open.
-   */
+  /** Set if `taskId` is a short id between this requester and the sender, or empty for the only open task. */
   requester?: string;
-  /** What it is instead where the task is not one that its sender was given. */
+  /** Used if the sender was not given the task. */
   fallback?: TaskRequestCommand | DirectMessageCommand;
-  /** It is that also where its sender has completed the task before. */
+  /** Also used if the sender completed the task before. */
   followsResult?: true;
-  /** Files of the task so far, by their names: a later one replaces an earlier one. */
+  /** Artifacts so far, by name. A later one replaces an earlier one. */
   artifacts?: Artifact[];
-  /** What it says where its sender is the requester, and the holder waits for an answer. */
+  /** Used if the sender is the requester and the holder waits for an answer. */
   reply?: Reply;
 }
 
 interface Reply {
-  /** Who asked. Without it, `taskId` is that of the task, and not of the question. */
+  /** The asker. Without it, `taskId` is the task, not the question. */
   to?: string;
   content: Json;
   extensions?: JsonObject;
@@ -118,7 +112,7 @@ interface Reply {
 interface ClaimMessage extends TaskMessage {
   kind: 'claim';
   claimNote: JsonObject;
-  /** How long its sender thinks that it takes. */
+  /** The sender's estimate. */
   estimateMs?: number;
 }
 
@@ -130,7 +124,7 @@ export interface ProgressMessage extends TaskMessage {
 interface CompleteMessage extends TaskMessage {
   kind: 'complete';
   output: Json;
-  /** How sure the agent is, 0 to 1. */
+  /** 0 to 1. */
   confidence?: number;
   extensions: JsonObject;
 }
@@ -139,13 +133,13 @@ export interface FailMessage extends TaskMessage {
   kind: 'fail';
   error: TaskError;
   extensions: JsonObject;
-  /** It did not fail: its holder gives it back, for whoever comes next. */
+  /** Not a failure: the holder releases the task. */
   release?: true;
-  /** Its holder cannot do it, whatever the code says: another may. */
+  /** The holder cannot do it, whatever the code says. */
   isDecline?: true;
 }
 
-/** Nobody is to go on with the task: its requester no longer wants it, or its holder gives it up. */
+/** By the requester, or by the holder for good. */
 interface CancelMessage extends TaskMessage {
   kind: 'cancel';
   error: TaskError;
@@ -155,40 +149,36 @@ interface CancelMessage extends TaskMessage {
 export interface HeartbeatMessage extends BaseMessage {
   kind: 'heartbeat';
   heartbeat: Heartbeat;
-  /** The same as a message, where it is sent to somebody. */
+  /** The same as a direct message, for its recipient. */
   message?: DirectMessageCommand;
 }
 
-/** A message to another agent that is no task. */
 export interface DirectMessageCommand extends BaseMessage {
   kind: 'directMessage';
   to: string;
-  /** It is for many by what it is, whoever `to` names. */
+  /** Its type makes it a broadcast, whatever `to` names. */
   audience?: 'all';
-  /** Which of the recipient's instances reads it, while that is live. */
+  /** If it is live. */
   instance?: string;
-  /** What it is, with its dialect: `agent-os.gap`. */
+  /** With its dialect: `agent-os.gap`. */
   type: string;
   priority: Priority;
   /** Absent: no limit. */
   ttlSeconds?: number;
-  /** Its sender wants to know if it is not acknowledged by then. */
+  /** The sender is told if it is not acknowledged by then. */
   acknowledgeTimeoutMs?: number;
-  /** The message or task that it belongs to. */
   correlation?: string;
   content: Json;
   extensions: JsonObject;
   /** Fails the one task with this request id that the sender holds for the recipient. */
   failsRequest?: { requestId: string; error: TaskError };
-  /** It stays on a list until somebody closes it. */
+  /** Listed until somebody closes it. */
   isGap?: boolean;
-  /** What its recipient is told to do. */
   controlCommand?: ControlCommand;
-  /** What its sender says of itself. */
   statusReport?: StatusReport;
 }
 
-/** A message that breaks a law of its protocol. It is refused, and that it came is kept. */
+/** A message that broke a law of its protocol. It is rejected and recorded. */
 export interface ViolationMessage extends BaseMessage {
   kind: 'violation';
   code: ParleyErrorCode;
@@ -200,47 +190,44 @@ export interface ViolationMessage extends BaseMessage {
   to?: string;
 }
 
-/** The holder cannot go on without an answer. */
+/** A question: the holder waits for the answer. */
 export interface AskMessage extends TaskMessage {
   kind: 'ask';
   prompt: JsonObject;
   extensions?: JsonObject;
-  /** How far it is. */
   progress?: Omit<Progress, 'at'>;
 }
 
-/** The requester answers. */
+/** The requester's answer to a question. */
 export interface AnswerMessage extends TaskMessage {
   kind: 'answer';
   answer: Json;
 }
 
-/** What its sender signed, with its `signature` if it did, and when, in epoch milliseconds; not a number where that is not said. */
+/** The signed content with its signature, and its time in epoch milliseconds or NaN. */
 export interface SignedContent {
   message: JsonObject;
   at: number;
 }
 
-/** What means something in one dialect alone. */
+/** A command that only one dialect has. */
 export interface ProtocolMessage extends Omit<BaseMessage, 'fingerprint'> {
   kind: 'protocol';
   dialect: string;
-  /** Absent where a message is only streamed: nothing follows from those, and they have no headers to carry a signature. */
+  /** Absent for streamed messages, which have no effects and no signature header. */
   signedContent?: SignedContent;
-  /** Who sent it, where the relay brings it and `from` is nobody. */
+  /** The sender, if the relay sends the message and `from` is nobody. */
   defaultFrom?: string;
 }
 
 export interface CommandResult {
   duplicate: boolean;
   taskId?: string;
-  /** The turn that a call of an agent became. */
   agentTurnId?: string;
-  /** Where no task tells how it ended: that, or what is asked, in the words of its dialect; undefined if neither comes in time. */
+  /** The outcome or question in the dialect, for commands without a task. Undefined after `waitMs`. */
   waitForOutcome?(waitMs: number, signal: AbortSignal | undefined): Promise<JsonObject | undefined>;
 }
 
-/** What a message of any dialect asks for. */
 export type TaskReport = ClaimMessage | ProgressMessage | CompleteMessage | FailMessage | CancelMessage | AskMessage;
 export type Command =
   | TaskRequestCommand

@@ -4,8 +4,8 @@ export type CallPrimitive = 'enqueue' | 'report' | 'join' | 'tool_call';
 export type CallPhase = 'request' | 'response';
 
 /**
- * That something was asked or answered under a correlation id, once for each primitive and phase, and how deep in a chain of
- * calls. What answers a tool call is a report.
+ * A request or response under a correlation id, once per primitive and phase, with its depth. The response to a tool
+ * call is a report.
  */
 export interface CorrelationRecord extends Item {
   sk: `${CallPrimitive}#${CallPhase}`;
@@ -13,7 +13,7 @@ export interface CorrelationRecord extends Item {
   depth: number;
   turn: string;
   happenedAt: number;
-  /** Of what was enqueued or called: the same once more is no second turn, and no second call. */
+  /** Recognises a repetition. */
   fingerprint?: string;
   traceparent?: string;
 }

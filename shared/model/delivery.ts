@@ -14,9 +14,9 @@ import {
   toSortableTime,
 } from './task.ts';
 
-/** How a task ended, told to somebody who must know; or that it waits for input, or has been given it. */
+/** An end, a question or an answer, for one of the agents of the task. */
 export interface TaskOutcome {
-  /** The id of the message that ended the task, or one made for a message from Parley itself. */
+  /** The id of the message that ended the task; derived if Parley ended it. */
   id: string;
   from: string;
   to: string;
@@ -47,48 +47,46 @@ export interface TaskOutcome {
   confidence?: number;
   error?: TaskError;
   extensions: JsonObject;
-  /** What the holder asked, and what it was answered. */
+  /** The question and its answer. */
   prompt?: JsonObject;
   answer?: Json;
   /** The message that asked what this one answers. */
   questionId?: string | undefined;
 }
 
-/** Why a task has expired. */
 export const formatExpiry = ({ answerBy, ttlSeconds }: Pick<Task, 'answerBy' | 'ttlSeconds'>): string =>
   answerBy === undefined ? `Nobody claimed the task within ${ttlSeconds} s.` : `No answer came within ${ttlSeconds} s.`;
 
-/** Its requester cancelled it, or its holder gave it up. */
+/** Cancelled by the requester, or given up by the holder. */
 export const isCancelled = ({ status, error }: Pick<TaskOutcome, 'status' | 'error'>): boolean =>
   status === 'cancelled' || (status === 'failed' && error?.code.toLowerCase() === 'cancelled');
 
 /**
- * An outcome in the inbox of an agent, written in the dialect of whoever reads it. A completed task needs none: it stands in its
- * requester's inbox itself.
+ * An outcome in an agent's inbox, encoded for its reader. A completed task needs none: it is itself in the index of
+ * its requester's inbox.
  */
 export interface Delivery extends Item {
   sk: `delivery#${string}`;
   project: string;
-  /** The task and the version that it tells of: the same one again is the same delivery. */
+  /** Task id and version: a repeated effect creates the same delivery. */
   source: string;
-  /** Other things may be told of the task to the same agent. */
+  /** There may be other deliveries of the task for the same agent. */
   hasSiblings?: true;
-  /** Absent once it is acknowledged: what remains keeps a repeated change from bringing it back. */
+  /** Absent once acknowledged: the rest stays, so that a repeated effect does not create it again. */
   outcome?: TaskOutcome;
-  /** A task that waited for the agent alone, in place of an outcome. The agent reads it while it holds it. */
+  /** A task for the agent alone, instead of an outcome. The agent reads it while it holds it. */
   delegation?: Delegation;
 }
 
 export interface Delegation {
   taskId: string;
   from: string;
-  /** Of which entry in its queue: once it is queued anew, this is nothing any more. */
+  /** Void once the task has been queued again. */
   queueGeneration: number;
-  /** The instance of the agent that reads it. */
   instance?: string;
 }
 
-/** What the agent reads of a task for it alone, once for each time that it waits in its queue. */
+/** Once for each queue generation of a task for one agent. */
 export const buildDelegation = (
   { project, id, from, to = '', queueGeneration, requestedAs, createdAt, deadline }: Task,
   instance: string | undefined,
@@ -108,14 +106,14 @@ export const buildDelegation = (
 };
 
 export const inboxPk = (project: string, agent: string): string => `${project}#inbox#${agent}`;
-/** What an inbox holds stands in the order of time, then of its sender's count, then of the id by which it is acknowledged. */
+/** Sorted by time, then by the sender's sequence number, then by message id. */
 export const inboxSortKey = (at: number, id: string, sequence?: number): string =>
   sequence === undefined
     ? `${toSortableTime(at)}#${id}`
     : `${toSortableTime(at)}.${String(sequence).padStart(16, '0')}#${id}`;
 export const parseMessageId = (sortKey: string): string => sortKey.slice(sortKey.indexOf('#') + 1);
 
-/** The requester learns how its task ended otherwise than well, and the holder that it was ended; not who did it himself. */
+/** The requester gets every end but completion, the holder a cancellation; not the agent that caused it. */
 export const buildDeliveries = (before: Task | undefined, after: Task): NewItem<Delivery>[] => {
   if (!before || before.endedAt !== undefined) return [];
   if (after.endedAt === undefined) return buildDialogueDeliveries(before, after);
@@ -129,7 +127,7 @@ export const buildDeliveries = (before: Task | undefined, after: Task): NewItem<
 
 const isEndedByOthers = ({ status }: Task): boolean => status === 'cancelled' || status === 'expired';
 
-/** The requester finds the question, and the holder the answer. */
+/** The requester gets the question, the holder the answer. */
 const buildDialogueDeliveries = (before: Task, after: Task): NewItem<Delivery>[] => {
   if (after.status === 'input_required' && getQuestionId(before) !== getQuestionId(after))
     return [buildDelivery(after, buildQuestion(after))];
@@ -138,7 +136,7 @@ const buildDialogueDeliveries = (before: Task, after: Task): NewItem<Delivery>[]
   return [];
 };
 
-/** The message with which the holder asks: nothing but another question follows it. */
+/** Only another question can follow it. */
 export const getQuestionId = ({ status, processedMessages }: Task): string | undefined =>
   status === 'input_required' ? processedMessages?.at(-1)?.id : undefined;
 
@@ -203,10 +201,10 @@ const buildDelivery = (task: Task, outcome: TaskOutcome): NewItem<Delivery> => (
   expires: task.expires ?? task.at + OPEN_DELIVERY_RETENTION_MS,
 });
 
-/** For what is told of a task that is still open. */
+/** Of deliveries about open tasks. */
 const OPEN_DELIVERY_RETENTION_MS = 7 * DAY_MS;
 
-/** In the order of its sender, where the message that it tells of says that. */
+/** By the sender's sequence number, if it has one. */
 const buildInboxFields = (project: string, outcome: TaskOutcome, reportedAs?: Task['reportedAs']) => {
   const pk = inboxPk(project, outcome.to);
   const said = reportedAs?.id === outcome.id ? reportedAs : undefined;
@@ -218,7 +216,7 @@ const buildInboxFields = (project: string, outcome: TaskOutcome, reportedAs?: Ta
   };
 };
 
-/** The same delivery under an id of its own, for where its sender used the id of an earlier message once more. */
+/** Under a derived id, if the sender reused the id of an earlier message. */
 export const withDerivedId = (original: NewItem<Delivery>): NewItem<Delivery> => ({
   ...original,
   ...(original.outcome &&

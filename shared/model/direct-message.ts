@@ -4,52 +4,50 @@ import type { Item, Ref } from '../ports/records.ts';
 import type { StoredContent } from '../storage/content.ts';
 
 /**
- * A message from one agent to another that is no task. It stands in its recipient's inbox itself, until it is acknowledged or
- * its time is over, and is kept for as long as a task, so that the same message again is known.
+ * A message between agents that is not a task. It is in its recipient's inbox until it is acknowledged or expires,
+ * and stored as long as a task, to recognise repetitions.
  */
 export interface DirectMessage extends Item {
   sk: 'direct-message';
   project: string;
-  /** Its message id, which is unique for its sender. */
+  /** Unique per sender. */
   id: string;
   dialect: string;
   from: string;
   to: string;
-  /** Which of the recipient's instances reads it, while that is live. */
+  /** If it is live. */
   toInstance?: string;
-  /** What it is, with its dialect: `agent-os.gap`. */
+  /** With its dialect: `agent-os.gap`. */
   type: string;
   priority: Priority;
   createdAt: number;
   ttlSeconds?: number;
-  /** When it leaves the inbox unread, in epoch milliseconds; absent where it stays for as long as it takes. */
+  /** Epoch milliseconds. Absent: it stays until it is acknowledged. */
   deadline?: number;
-  /** When its sender is told that it has not been acknowledged, and when it was. */
+  /** When the sender is told that it is not acknowledged, and when that happened. */
   acknowledgeBy?: number;
   unacknowledgedAt?: number;
-  /** The message or task that it belongs to, where it names one. */
   correlation?: string;
-  /** The task of which it tells what its holder said: the content is that report, in no dialect yet. */
+  /** Set for the report of a holder on this task, which is encoded when it is read. */
   taskId?: string;
   content: StoredContent;
-  /** What its dialect has no canonical place for, given back to readers of that dialect. */
+  /** Fields without a place in a message, for readers of the same dialect. */
   extensions: JsonObject;
-  /** What the log of messages says of it. */
   auditEntry?: JsonObject;
-  /** Its recipient's dialect, where that is logged. */
+  /** The recipient's dialect, if it is audited. */
   recipientLogDialect?: string;
   fingerprint: string;
   traceparent: string;
   tracestate?: string;
   baggage?: string;
   readAt?: number;
-  /** It had to go for another, because the inbox was full. */
+  /** It left a full inbox for a newer message. */
   evictedAt?: number;
-  /** Under which it stands in the order of arrival, in an inbox with a limit. */
+  /** Its position in a bounded inbox. */
   inboxSlot?: string;
-  /** Where it is on a list until somebody closes it. */
+  /** Of a gap. */
   closedAt?: number;
-  /** Its recipient is reached over NATS: it stands in no inbox. One that went to some, and to others alike, is told where all listen. */
+  /** Its recipient is on NATS. With a partial audience it went to some agents only, and is published once for all. */
   deliveryTarget?: 'nats' | 'natsPartialAudience';
 }
 

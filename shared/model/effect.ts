@@ -10,25 +10,25 @@ import type { InboxReport } from './inbox-report.ts';
 import type { BatchMembership, Task } from './task.ts';
 import type { TurnEffect } from './turn-effect.ts';
 
-/** What must follow from a write, each safe to be carried out twice. */
+/** The consequences of a write. All are idempotent. */
 export type Effect =
   | { kind: 'enqueue'; message: QueueMessage }
   | { kind: 'publish'; event: ParleyEvent }
   | { kind: 'deliver'; delivery: NewItem<Delivery> }
-  /** For the inbox of a requester that reads all of it. */
+  /** For requesters that read all reports in their inbox. */
   | { kind: 'deliverReport'; report: InboxReport }
   | { kind: 'appendHistory'; entry: NewItem<HistoryEntry> }
-  /** A record has come to name a blob, or names it no more. */
+  /** A record refers to a blob, or no longer does. */
   | { kind: 'retain'; blob: string }
   | { kind: 'release'; blob: string }
-  /** For everybody on NATS, where the project has a relay. */
+  /** For everybody on NATS, if the project has a relay. */
   | { kind: 'relay'; message: QueueMessage }
-  /** The children of a task, all that are still open. */
+  /** The open subtasks of a task. */
   | { kind: 'cancelChildren'; of: Task; change: Change }
-  /** What a task waits for, and all that wait for a task. */
+  /** Of a task, and of all tasks that depend on it. */
   | { kind: 'reconcileDependencies'; of: Task }
   | { kind: 'reconcileDependents'; of: Task }
-  /** A node of a graph has ended or begun again; and all nodes are to be cancelled. */
+  /** A node has ended or was retried; all nodes are to be cancelled. */
   | { kind: 'reconcileGraph'; project: string; graph: string }
   | { kind: 'cancelGraphNodes'; of: Graph }
   | { kind: 'recordBatchItemEnd'; project: string; batchMembership: BatchMembership; end: BatchItemEnd }

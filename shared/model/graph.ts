@@ -11,7 +11,7 @@ export interface GraphNode {
   dependencies: string[];
 }
 
-/** Tasks that were asked for at once, each of which starts when those that it depends on are completed. */
+/** Tasks that were requested together. Each starts when its dependencies are completed. */
 export interface Graph extends Item {
   sk: 'graph';
   project: string;
@@ -19,14 +19,14 @@ export interface Graph extends Item {
   from: string;
   conversation?: string;
   nodes: GraphNode[];
-  /** The requests that become the tasks; absent once all of them have. */
+  /** Absent once all nodes are tasks. */
   pendingRequests?: StoredContent;
-  /** Nodes that could not become tasks, though they could when the graph was accepted, and why. */
+  /** Nodes that could not become tasks after the graph was accepted, and why. */
   rejected?: Record<string, string>;
-  /** Nobody wants it any more: its open nodes are cancelled, and those that are not tasks yet never become any. */
+  /** Its open nodes are cancelled, and pending requests do not become tasks. */
   cancelledBy?: string;
   cancelledAt?: number;
-  /** How it ended, when none of its nodes was open any more; absent while one is. */
+  /** Absent while a node is open. */
   end?: { status: GraphEnd; at: number };
   fingerprint: string;
   createdAt: number;

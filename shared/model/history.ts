@@ -12,11 +12,11 @@ export interface HistoryEntry extends Item {
   version: number;
   /** Another task may later have its id. */
   taskCreatedAt: number;
-  /** Any other word is the event that the timeline shows, by `agent` and at the time of the entry. */
+  /** Any other value is an event of the timeline, by `agent`, at the time of the entry. */
   kind: 'attempt' | 'progress' | 'end' | 'question' | 'answer' | (string & {});
   agent?: string;
   attempt: number;
-  /** When the task changed; the entry itself is written later. */
+  /** The entry itself is written later. */
   changedAt: number;
   claimedAt?: number;
   endedAt?: number;
@@ -24,11 +24,11 @@ export interface HistoryEntry extends Item {
   error?: TaskError;
   progress?: Progress;
   message?: string;
-  /** What its holder had asked, where nobody answered. */
+  /** If nobody answered it. */
   question?: OpenQuestion;
   lastAnswer?: AnsweredQuestion;
   answer?: Json;
-  /** Who had it run again. */
+  /** The agent that retried it. */
   by?: string;
 }
 
@@ -36,7 +36,7 @@ type OpenQuestion = Pick<AnsweredQuestion, 'askedAt' | 'agent' | 'attempt' | 'qu
 
 /** A ring: a new entry overwrites the one that many versions before it. */
 export const MAX_HISTORY_ENTRIES = 64;
-/** Whether an entry may have been written: a task that went straight through has none. */
+/** A plain task cycle has no entries. */
 export const hasHistory = (task: Task): boolean =>
   task.attempt > 1 ||
   task.queueGeneration > 1 ||
@@ -60,7 +60,6 @@ export const buildHistoryEntries = (before: Task | undefined, after: Task): NewI
   ];
 };
 
-/** What only an entry can still tell after the write. */
 const pickOverwritten = (
   before: Task,
   after: Task,
@@ -103,12 +102,11 @@ const pickOverwritten = (
   return question && isOver ? { kind: 'question', question } : undefined;
 };
 
-/** Who gives a task back says nothing of why: the error that the task has is an earlier one's. Who cannot do it is counted otherwise. */
+/** A released task has the error of an earlier attempt. A declined one has a longer `declinedBy`. */
 const isReleased = (before: Task, after: Task): boolean =>
   (after.uncountedAttempts ?? 0) > (before.uncountedAttempts ?? 0) &&
   after.declinedBy?.length === before.declinedBy?.length;
 
-/** What the holder asks while the task waits for an answer. */
 export const toQuestion = ({ askedAt = 0, holder, attempt, prompt }: Task): OpenQuestion => ({
   askedAt,
   agent: holder,
@@ -130,7 +128,6 @@ export const historyRef = (entry: NewItem<HistoryEntry>): Ref<HistoryEntry> => (
 export interface TimelineEntry {
   at: number;
   event: string;
-  /** Who did it. */
   agent?: string;
   attempt?: number;
   percent?: number;
@@ -143,7 +140,7 @@ export interface TimelineEntry {
 export const buildTimeline = (task: Task, entries: HistoryEntry[]): TimelineEntry[] => {
   const lines: TimelineEntry[] = [{ at: task.createdAt, event: 'requested', agent: task.from }];
   for (const entry of entries.toSorted((a, b) => a.version - b.version)) lines.push(...toTimelineEntries(entry));
-  // The entry for the newest report may still be on its way.
+  // The entry of the newest report may not be written yet.
   const isTold = entries.some(({ progress }) => progress?.at === task.progress?.at);
   const { holder, at, attempt, claimedAt, endedAt, status, error, lastAnswer, answer } = task;
   if (task.progress && !isTold) lines.push(toProgressEntry({ agent: holder, at, attempt, progress: task.progress }));
@@ -194,11 +191,11 @@ const toAnswerEntries = (answered: AnsweredQuestion, answer: Json | undefined): 
   { at: answered.at, event: 'input_given', attempt: answered.attempt, agent: answered.by, answer },
 ];
 
-/** Who brought about its end; nobody did where its time was over. */
+/** Undefined if it expired. */
 const getEndActor = ({ status, holder, cancelledBy }: Task): string | undefined =>
   status === 'cancelled' ? cancelledBy : holder;
 
-/** Much can happen in one millisecond; within an attempt it happens in this order. */
+/** The order of events within a millisecond of one attempt. */
 const EVENT_ORDER = ['claimed', 'progress', 'input_required', 'input_given'];
 const computeEventRank = ({ event, attempt }: TimelineEntry): number => {
   if (event === 'requested') return attempt === undefined ? -1 : EVENT_ORDER.length + 1;

@@ -5,8 +5,8 @@ import type { Trace } from '../kernel/trace.ts';
 import { ON_FAILURE } from './task.ts';
 
 /**
- * Requests that were accepted together and become tasks one after the other. They are kept, as they were sent, in the record
- * that stands for all of them, until each is a task; whoever dies in between leaves the rest to that record's due time.
+ * Requests that were accepted together and become tasks one by one. Until then the record of the batch or graph
+ * stores them as they were sent. After a crash its timer continues.
  */
 const PendingRequest = z.object({
   dialect: z.string(),
@@ -15,7 +15,7 @@ const PendingRequest = z.object({
   dependencyIds: z.array(z.string()).optional(),
   parent: z.string().optional(),
   onFailure: z.enum(ON_FAILURE).optional(),
-  /** Of which graph it is a node: the same request in another one is another request. */
+  /** The graph is part of the fingerprint. */
   graph: z.string().optional(),
   completed: z.object({ output: jsonValue }).optional(),
   batchMembership: z.object({ batchId: z.string(), index: z.number() }).optional(),

@@ -3,19 +3,21 @@ import type { Change } from '../ports/conditions.ts';
 import type { StoredContent } from '../storage/content.ts';
 import type { Task } from './task.ts';
 
-/** A finished part of a task, which no later attempt repeats. Names are paths of conditions, whose separator is the dot. */
+/**
+ * A finished step of a task, which later attempts do not repeat. Names are paths in conditions, which dots separate.
+ */
 export const STEP_NAME = /^[^.\p{Cc}]{1,128}$/u;
 export const STEP_NAME_RULE = 'must be 1 to 128 characters without dots and control characters';
 
-/** Each write of the task is billed by its whole record: names and references of so many take about 20 KB. */
+/** Every write bills the whole record: names and references of 200 steps take about 20 KB. */
 export const MAX_STEPS = 200;
-/** Beyond it a value stands in a blob. */
+/** A larger value is stored as a blob. */
 export const INLINE_STEP_BYTES = 512;
 
 export const getStep = ({ steps = {} }: Pick<Task, 'steps'>, name: string): StoredContent | undefined =>
   Object.hasOwn(steps, name) ? steps[name] : undefined;
 
-/** No expression of DynamoDB reaches into a map that is absent: the first step brings it. */
+/** DynamoDB cannot set a path in an absent map: the first step creates it. */
 export const buildStepChange = (
   { id, steps }: Pick<Task, 'id' | 'steps'>,
   name: string,

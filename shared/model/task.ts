@@ -21,11 +21,10 @@ export type TaskStatus = (typeof TASK_STATUSES)[number];
 
 export const TERMINAL_STATUSES = ['completed', 'failed', 'expired', 'cancelled'] as const satisfies TaskStatus[];
 export type TerminalStatus = (typeof TERMINAL_STATUSES)[number];
-/** How it ended; undefined while it is open. */
+/** Undefined while the task is open. */
 export const getTerminalStatus = ({ status }: Task): TerminalStatus | undefined =>
   TERMINAL_STATUSES.find((end) => end === status);
 
-/** What is published of a task. */
 export type TaskEventType = `task.${
   | 'requested'
   | 'unacknowledged'
@@ -41,22 +40,21 @@ export type TaskEventType = `task.${
   | 'expired'
   | 'cancelled'}`;
 
-/** A time of the task, no later than its answer may come. */
+/** Not after the deadline of its answer. */
 export const capByAnswer = ({ answerBy = Infinity }: Pick<Task, 'answerBy'>, at: number): number =>
   Math.min(at, answerBy);
 
 export const isOpen = (task: Task): boolean => task.endedAt === undefined;
 export const isHeld = (task: Task): boolean => task.status === 'claimed' || task.status === 'in_progress';
-/** Somebody has it, though it may wait for an answer. */
+/** Also while it waits for an answer. */
 export const isAssigned = (task: Task): boolean => isHeld(task) || task.status === 'input_required';
-/** What becomes of a task where one that it waits for ends otherwise than completed; one that is skipped is cancelled. */
+/** If a dependency ends otherwise than completed. A skipped task is cancelled. */
 export const ON_FAILURE = ['fail', 'skip'] as const;
 export type OnFailure = (typeof ON_FAILURE)[number];
 
-/** A transaction of DynamoDB takes 100 writes: the task, the link to its parent and the parent, and two for each of these. */
+/** A DynamoDB transaction takes 100 writes: the task, the link to its parent, the parent, and two per dependency. */
 export const MAX_DEPENDENCIES = 48;
 
-/** A batch that is told when the task ends, and as which of its children. */
 export interface BatchMembership {
   batchId: string;
   index: number;
@@ -64,7 +62,7 @@ export interface BatchMembership {
 
 type Backoff = 'exponential' | 'linear' | 'fixed';
 
-/** What the requester wants instead of what an error's own rule says. */
+/** The requester's policy, which overrides the rule of the error. */
 export interface RetryPolicy {
   maxAttempts?: number;
   backoff?: Backoff;
@@ -75,14 +73,13 @@ export interface TaskError {
   code: string;
   message: string;
   retryable: boolean;
-  /** The word of who failed, where it is another: bad input may be mended, and the same input is not tried again. */
+  /** The holder's own statement, if it differs: wrong input can be corrected, but the same input is not retried. */
   recoverable?: boolean;
   retryAfterSeconds?: number;
-  /** How many attempts may end with this kind of error, the last one for good, where not only the task's own limit counts. */
+  /** The attempts that may end with this error, if it has its own limit. */
   attempts?: number;
-  /** How the delay grows, where this kind of error says so. */
+  /** If this error has its own. */
   backoff?: Backoff;
-  /** Who failed. */
   agent?: string;
   details?: JsonObject;
 }
@@ -92,59 +89,57 @@ export interface Progress {
   percent?: number;
   message?: string;
   subTasks?: Json[];
-  /** What keeps the holder from going on. */
   blockers?: string[];
-  /** How sure it is, 0 to 1. */
+  /** 0 to 1. */
   confidence?: number;
-  /** What its dialect has no canonical place for. */
+  /** Fields without a place in a task. */
   extensions?: JsonObject;
   auditEntry?: JsonObject;
 }
 
-/** The last question that was answered: who asked what, and who answered. The answer itself is the task's. */
+/** The last answered question. The answer itself is a field of the task. */
 export interface AnsweredQuestion {
   askedAt: number;
-  /** Who asked, in which attempt. */
   agent?: string;
   attempt: number;
   question?: string;
   at: number;
   by: string;
-  /** The message that answered, where it has an id. */
+  /** If the answer was a message. */
   messageId?: string | undefined;
 }
 
-/** When a message was written, by its sender's clock, and as which of its messages to the same agent. */
+/** By the sender's clock and sequence number. */
 export interface SentOrder {
   at: number;
   sequence: number;
 }
 
-/** A message about the task that was carried out: the same id again is a duplicate, or a mistake if its content differs. */
+/** An executed message: the same id is a repetition, or an error if its content differs. */
 export interface ProcessedMessage {
   id: string;
   fingerprint: string;
-  /** Where the id is made of the content: in which round it was said. */
+  /** Set if the id is a hash of the content. */
   round?: number;
 }
 
-/** A round begins with each claim, and with each answer to the holder. */
+/** A new round starts with each claim and each answer. */
 export const getDedupRound = ({ attempt, answerCount = 0 }: Pick<Task, 'attempt' | 'answerCount'>): number =>
   attempt + answerCount;
 
-/** Whether more than how it ended is, or was, told to one of its agents: it asked or came back to its queue. */
+/** Whether an agent of the task may have several deliveries: there was a question, or it was queued again. */
 export const hasSeveralInboxEntries = ({
   hasAsked,
   queueGeneration,
 }: Pick<Task, 'hasAsked' | 'queueGeneration'>): boolean => hasAsked === true || queueGeneration > 1;
 
-/** Whether the write carried out a message that stands last among the seen. */
+/** Whether the write added a processed message. */
 export const hasReported = (before: Task, after: Task): boolean => {
   const [last, newest] = [before.processedMessages?.at(-1), after.processedMessages?.at(-1)];
   return last?.id !== newest?.id || last?.round !== newest?.round;
 };
 
-/** The whole truth about one task. The record is its own proof against being made twice. */
+/** The record exists once, so a task cannot be created twice. */
 export interface Task extends Item {
   sk: 'task';
   project: string;
@@ -154,119 +149,115 @@ export interface Task extends Item {
   priority: Priority;
   from: string;
   to?: string;
-  /** The one instance of `to` that gets it, while that is live. */
+  /** The instance of `to` that gets it, if it is live. */
   instance?: string;
-  /** The instance of the requester that asked, and reads the answer while it is live. */
+  /** The instance that requested it, which gets the outcome while it is live. */
   fromInstance?: string;
-  /** Absent where the capability belongs to none. */
+  /** Absent for a capability without a domain. */
   domain?: string;
   capability: string;
-  /** The capability once more, where it has a queue of its own: it belongs to no domain, or somebody declares this very one. */
+  /** Set if the capability has its own queue: it has no domain, or an agent declares it. */
   routingCapability?: string;
-  /** Who said that it cannot do it, and is not given it again; absent for nobody. */
+  /** Agents that declined it and do not get it again. */
   declinedBy?: string[];
-  /** Whoever is to do it is reached over NATS, or over HTTP and NATS, too. */
+  /** Set if its workers are on NATS, or on both sides. */
   deliveryTarget?: 'nats' | 'both';
-  /** Whoever asked for it is reached over NATS. */
+  /** Its requester is on NATS. */
   fromNats?: true;
-  /** Whoever asked for it finds all that is said of it in its inbox, or how far it is. */
+  /** Its requester gets all reports in its inbox, or the progress. */
   reportsToInbox?: true | 'progress';
-  /** When its request was written, where it is found in the inbox of whoever it is for. */
+  /** Set if its worker finds the request in its inbox. */
   requestedAs?: SentOrder;
   parent?: string;
-  /** The conversation that it belongs to. */
   conversation?: string;
-  /** For whom it is done. */
+  /** The end user. */
   user?: string;
-  /** What its requester files it under. */
+  /** The requester's own reference. */
   requestId?: string;
   /** Earlier holders of the work, the requester last. */
   delegationChain?: string[];
-  /** How many tasks have it as their parent; absent for none. */
+  /** Subtasks; absent for none. */
   childCount?: number;
-  /** The tasks that must be completed before it is queued. */
+  /** Tasks that must be completed before it is queued. */
   dependencyIds?: string[];
   onFailure?: OnFailure;
   batchMembership?: BatchMembership;
-  /** The graph that it is a node of. */
   graph?: string;
-  /** How many tasks have begun to wait for it; absent for none. */
+  /** Tasks that depend on it; absent for none. */
   dependentCount?: number;
   createdAt: number;
   ttlSeconds: number;
-  /** When it expires unless somebody has claimed it, in epoch milliseconds. */
+  /** Epoch milliseconds: it expires if nobody has claimed it. */
   deadline: number;
-  /** When it expires whoever works on it, where its time to live bounds the answer; `due` is never later. */
+  /** It expires even while it is claimed, if the time to live limits the answer. `due` is never later. */
   answerBy?: number;
-  /** Rises whenever the task goes back to its queue; only the queue message with the current entry can claim it. */
+  /** Rises when the task returns to its queue. Only the queue message of the current generation can claim it. */
   queueGeneration: number;
   queuedAt: number;
-  /** How often the current entry was sent again, in case its queue message was lost. */
+  /** How often the message of this generation was sent again. */
   requeueCount: number;
-  /** A failed attempt is not queued again before this. */
+  /** The delay after a failed attempt. */
   notBefore?: number;
   attempt: number;
   maxAttempts: number;
-  /** How many of the attempts count for nothing, because the task was given back or handed on; absent for none. */
+  /** Attempts that were released or declined; absent for none. */
   uncountedAttempts?: number;
   retry?: RetryPolicy;
   holder?: string;
-  /** Which of its instances claimed it, where that said so: what the holder must know is for that one while it is live. */
+  /** The instance that claimed it. News for the holder go there while it is live. */
   holderInstance?: string;
-  /** Its holder's dialect, where that is logged. */
+  /** The holder's dialect, if it is audited. */
   holderLogDialect?: string;
   claimedAt?: number;
   startedAt?: number;
   leaseUntil?: number;
-  /** How long its holder is to have it without a word, where the claim named that. */
+  /** Set if the claim named a lease. */
   leaseMs?: number;
-  /** What the holder said on claiming. */
   claimNote?: JsonObject;
-  /** The name of the claim that brought it to its holder. */
   claimId?: string;
-  /** What the holder asked for, and since when, while the task waits for input; then the answer. */
+  /** The question and its time, while the task waits for input; then the answer. */
   prompt?: JsonObject;
   askedAt?: number;
-  /** It has waited for input before, or does. */
+  /** There was a question. */
   hasAsked?: true;
   answer?: Json;
-  /** Its finished steps by name, which no later attempt repeats; absent until there is one. */
+  /** Finished steps by name, which later attempts do not repeat. */
   steps?: Record<string, StoredContent>;
-  /** How often it was answered; absent for never. */
+  /** Absent for none. */
   answerCount?: number;
   lastAnswer?: AnsweredQuestion;
   progress?: Progress;
   endedAt?: number;
   cancelledBy?: string;
-  /** Who had it run again by hand, the last time. */
+  /** Of the last manual retry. */
   retriedBy?: string;
   error?: TaskError;
-  /** How many attempts ended with each kind of error that allows only so many; absent for none. */
+  /** Attempts per error that has its own limit. */
   failures?: Record<string, number>;
   input: StoredContent;
   output?: StoredContent;
   artifacts?: StoredArtifacts;
-  /** How sure of its output the holder was, 0 to 1. */
+  /** 0 to 1. */
   confidence?: number;
-  /** When its requester is told that nobody has claimed it yet, and when it was. */
+  /** When the requester is told that nobody has claimed it, and when that happened. */
   acknowledgeBy?: number;
   unacknowledgedAt?: number;
-  /** What the requester's dialect has no canonical place for, given back to readers of that dialect. */
+  /** Fields of the requester's dialect without a place in a task. Readers of that dialect get them back. */
   extensions: JsonObject;
   outcomeExtensions?: JsonObject;
-  /** What the log of messages says of the request, and of the last message that ended it or an attempt, or asked for input. */
+  /** Audit fields of the request, and of the last message that ended it or an attempt or asked a question. */
   auditEntry?: JsonObject;
   outcomeAuditEntry?: JsonObject;
-  /** The dialect of the requester, where that is logged and the one that it asked in is not. */
+  /** The requester's dialect, if it is audited and the request was in another one. */
   requesterLogDialect?: string;
-  /** The request itself. */
+  /** Of the request. */
   fingerprint: string;
   claimMessage?: ProcessedMessage;
-  /** The holder's message that ended it; absent where it ended otherwise. */
+  /** The holder's message that ended it, if one did. */
   endMessage?: ProcessedMessage;
-  /** The last of the other messages about it that were carried out, newest last; absent until there is one. */
+  /** Other executed messages, newest last. */
   processedMessages?: ProcessedMessage[];
-  /** When the last of them was written, where its readers find it in an inbox, and where its protocol counts messages. */
+  /** Of the last of them, if its readers find it in an inbox. */
   reportedAs?: SentOrder & Pick<ProcessedMessage, 'id'>;
   traceparent: string;
   tracestate?: string;
@@ -277,7 +268,7 @@ export interface Task extends Item {
 export const getDelegationChain = ({ delegationChain, from }: Pick<Task, 'delegationChain' | 'from'>): string[] =>
   delegationChain ?? [from];
 
-/** Enough of a task to say what its holder said last. */
+/** What a progress report needs. */
 export type ReportedTask = Pick<
   Task,
   | 'project'
@@ -300,22 +291,22 @@ export type ReportedTask = Pick<
   | 'extensions'
   | 'processedMessages'
 > & {
-  /** By which its reader knows the report, where that is not the holder's own message. */
+  /** Set if the report is not the holder's own message. */
   reportId?: string;
-  /** How an attempt failed that is not the last one. */
+  /** Of an attempt that is not the last one. */
   failedAttempt?: TaskError;
 };
 
-/** Enough for what may still be on its way; a progress report that is older than 16 others says nothing any more. */
+/** Enough for messages under way; a report older than 16 others is worthless. */
 export const MAX_PROCESSED_MESSAGES = 16;
 
 export const isTask = (item: Item): item is Task => item.sk === 'task';
 export const taskRef = (project: string, id: string): Ref<Task> => ({ pk: `${project}#task#${id}`, sk: 'task' });
 
-/** What is only for one instance waits beside what is for any. An agent's id has no slash. */
+/** A queue of its own per instance. Agent ids contain no slash. */
 export const formatInstanceQueueName = (agent: string, instance: string): string => `${agent}/${instance}`;
 
-/** What somebody handed on waits for the others in a list, where who said that it cannot do it need not receive it. */
+/** A declined task waits in the capability queue, where agents that declined it can skip it. */
 export const toQueueKey = ({
   project,
   priority,
@@ -339,7 +330,7 @@ export const toQueueKey = ({
     : { project, kind: 'capability', name: capability, priority };
 };
 
-/** Attempts that ended the usual way, or run. */
+/** Without those that do not count. */
 export const countSpentAttempts = ({
   attempt,
   uncountedAttempts = 0,
@@ -350,7 +341,7 @@ export const holderKey = (project: string, agent: string): string => `${project}
 export const unacknowledgedListKey = (project: string, from: string): string => `${project}#unacknowledged#${from}`;
 export const unacknowledgedKey = (project: string, from: string, at: number, id: string): IndexKey =>
   timeOrderedKey(unacknowledgedListKey(project, from), at, id);
-/** Where tasks stand that nobody could do when they were asked for, until somebody declares their capability. */
+/** Tasks without a provider, until somebody declares their capability. */
 export const undeclaredListKey = (project: string, capability: string): string => `${project}#undeclared#${capability}`;
 export const failedListKey = (project: string): string => `${project}#failed`;
 
@@ -367,5 +358,5 @@ export const timeOrderedKey = (p: string, at: number, name: string): IndexKey =>
 export const toSortableTime = (at: number): string =>
   String(Math.min(Math.max(at, 0), MAX_SORTABLE_TIME)).padStart(14, '0');
 
-/** Far enough, for senders choose their times. */
+/** Senders choose their times. */
 const MAX_SORTABLE_TIME = 10 ** 14 - 1;

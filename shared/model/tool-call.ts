@@ -2,7 +2,7 @@ import { AFTER_EXECUTION, type AfterExecution } from '../identity/tools/tool.ts'
 import { uuidFromSeed } from '../kernel/ids.ts';
 import { isObject, type JsonObject } from '../kernel/json/json.ts';
 
-/** One call of a tool, and the turn that waits for it. */
+/** A tool call, and the turn that waits for it. */
 export interface ToolCall {
   agent: string;
   turn: string;
@@ -11,30 +11,30 @@ export interface ToolCall {
   depth: number;
   channel: string;
   afterExecution: AfterExecution;
-  /** The agents whose turns, or tasks, wait for the one that calls. */
+  /** Agents whose turns or tasks wait for the caller. */
   callers?: string[];
-  /** Of the turn that calls, and of those that do the work of the call. */
+  /** Of the calling turn, and of turns that execute the call. */
   protocolVersion?: string;
   /** Headers of each turn that is created for it later. */
   headers?: JsonObject;
 }
 
-/** Everybody who waits for the work of the call, the nearest last. */
+/** All agents that wait for the call, the nearest last. */
 export const listWaitingAgents = ({ callers = [], agent }: ToolCall): string[] => [...callers, agent];
 
-/** The id of whatever does the work of a call: a task, a batch, or the correlation id of a turn. */
+/** The id of what executes a call: a task, a batch, or the correlation id of a turn. */
 export const toToolCallTaskId = (turn: string, toolCall: string): string => uuidFromSeed(['call', turn, toolCall]);
 
-/** What a task keeps of the call, or of the turn, that it is the work of. */
+/** Stored with a task that executes a call or a turn. */
 export interface TurnTaskLink extends JsonObject {
   subject?: string;
   headers?: JsonObject;
   channel: string;
   depth: number;
-  /** The command came in on its subject on NATS. */
+  /** Its readers on NATS have it from the caller. */
   isAlreadyPublished?: true;
   call?: JsonObject;
-  /** The turn of an agent that speaks another protocol. */
+  /** Set if the agent has another dialect. */
   turn?: string;
   protocolVersion?: string;
 }
@@ -45,7 +45,7 @@ export const getToolCall = (link: TurnTaskLink | undefined): ToolCall | undefine
 const isToolCall = (value: unknown): value is ToolCall & JsonObject =>
   isObject(value) && typeof value.toolCall === 'string';
 
-/** What a result itself wants to happen: `__cg_control.after_execution`, where it is there and one of the two. */
+/** The result may decide: `__cg_control.after_execution`. */
 export const parseAfterExecutionControl = (result: unknown): AfterExecution | undefined => {
   const control = isObject(result) ? result.__cg_control : undefined;
   return isObject(control) ? parseAfterExecution(control.after_execution) : undefined;

@@ -7,18 +7,18 @@ import type { ToolCall } from './tool-call.ts';
 import type { Turn } from './turn.ts';
 import type { TurnEventContext } from './turn-event.ts';
 
-/** What follows from a change of a head or a turn and takes more than one look or write. Each is safe to be carried out twice. */
+/** Effects of an agent state or a turn that need several reads or writes. All are idempotent. */
 export type TurnEffect =
-  /** The turn's own record learns that an agent has it. */
+  /** Copies the lease into the turn's record. */
   | { kind: 'recordLease'; project: string; turn: string; agent: string; epoch: number; at: number }
-  /** The turn's own record ends, with a deliverable in any case. */
+  /** Ends the turn's record, always with a deliverable. */
   | { kind: 'endTurn'; project: string; turn: string; agent: string; steps: number; end: TurnEnd }
   | { kind: 'putStep'; project: string; turn: string; number: number; step: TurnStep }
   | { kind: 'sendWakeup'; wakeup: Wakeup }
-  /** The agent is free: it is told if something waits for it. */
+  /** Sends a wake-up to an idle agent, if a turn waits. */
   | { kind: 'wakeIfQueued'; project: string; agent: string; cause: string; at: number }
   | { kind: 'putCorrelation'; edge: NewItem<CorrelationRecord> }
-  /** A tool has reported, or nobody waits for it any more. */
+  /** After a report, or when nobody waits for the call. */
   | {
       kind: 'completeToolCallTask';
       project: string;
@@ -27,22 +27,18 @@ export type TurnEffect =
       report: Pick<ToolReport, 'status' | 'card'>;
     }
   | { kind: 'cancelToolCall'; project: string; turn: string; toolCall: string }
-  /** A task that did the work of a call has ended. */
   | { kind: 'reportTaskResult'; task: Task; call: ToolCall }
-  /** A batch that did the work of a call has ended. */
   | { kind: 'reportBatchResult'; batch: Batch; call: ToolCall }
-  /** The turn's agent speaks another protocol and gets a task; and that task has ended. */
+  /** If the agent has another dialect. */
   | { kind: 'createTaskForTurn'; turn: Turn }
   | { kind: 'completeFromTask'; task: Task; turn: string }
   | { kind: 'cancelTurnTask'; project: string; turn: string }
-  /** The task that the turn worked on ends as the turn did. */
   | { kind: 'completeTask'; turn: Turn; end: TurnEnd }
-  /** The task that the turn works on has ended without it, or is another's. */
+  /** The task ended by itself, or has another holder. */
   | { kind: 'stopTurn'; project: string; turn: string }
-  /** What the turn does is a sign of life of the task that it works on, and a step its progress. */
+  /** A step of a turn renews the lease of its task, and is its progress. */
   | { kind: 'renewTask'; project: string; task: string; agent: string; step?: RecordedStep }
   | { kind: 'completeUiAction'; project: string; action: string; end: TurnEnd }
-  /** The call that the turn was the work of is answered. */
   | { kind: 'reportTurnResult'; turn: Turn; call: ToolCall; end: TurnEnd };
 
 export interface RecordedStep extends TurnStep {
@@ -50,7 +46,7 @@ export interface RecordedStep extends TurnStep {
   number: number;
 }
 
-/** A hint that there is something to do; nothing in it is believed. */
+/** A hint without authority. */
 export interface Wakeup {
   cause: string;
   at: number;
@@ -59,7 +55,7 @@ export interface Wakeup {
   isForGroup?: true;
   inboxId?: string;
   reason: string;
-  /** The target of the subject on which NATS has carried it already. */
+  /** The target under which NATS has already published it. */
   publishedTarget?: string;
   context: TurnEventContext;
 }

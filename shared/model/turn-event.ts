@@ -3,14 +3,14 @@ import type { Trace } from '../kernel/trace.ts';
 import type { ExecutionStatus, TurnEnd, TurnStep } from './agent-state.ts';
 import type { Turn } from './turn.ts';
 
-/** What everything that is said of a turn has in common. */
+/** Common fields of all events of a turn. */
 export interface TurnEventContext extends Trace {
   project: string;
   channel: string;
   depth: number;
-  /** The version of the protocol in which the turn was called; absent in records of before there were several. */
+  /** Absent in records from before there were several versions. */
   protocolVersion?: string;
-  /** Who says it; Parley itself, where nobody is named. */
+  /** Absent for Parley. */
   sender?: string;
 }
 
@@ -20,11 +20,11 @@ export const toTurnEventContext = (
   sender?: string,
 ): TurnEventContext => ({ project, protocolVersion, channel, depth, traceparent, tracestate, sender });
 
-/** Something that happened to a turn. Each has one cause, which tells it from others of its kind. */
+/** An event of a turn. Its cause makes it unique. */
 export type TurnEvent = {
   cause: string;
   at: number;
-  /** Whose it is: an agent, or a group that is woken. */
+  /** An agent, or a group to wake. */
   target: string;
   context: TurnEventContext;
 } & (

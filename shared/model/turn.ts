@@ -6,7 +6,6 @@ import { type ActiveTurn, agentTurnsPk, type TurnEnd } from './agent-state.ts';
 import { type BatchMembership, type Task, toSortableTime } from './task.ts';
 import type { ToolCall } from './tool-call.ts';
 
-/** What was asked for. */
 export interface TurnRequest extends Omit<ActiveTurn, 'task'> {
   contextBox?: string;
   payload?: JsonObject;
@@ -19,25 +18,25 @@ export const pickActiveTurn = (request: TurnRequest): ActiveTurn => {
   return { ...asked, ...pickTraceFields(request) };
 };
 
-/** One enqueued call. It ends once, and its one task event follows from that. While it is leased, the agent's head knows more. */
+/** One call, which ends once. While it is leased, the agent state has more. */
 export interface Turn extends Item, TurnRequest {
   sk: 'turn';
   project: string;
   id: string;
-  /** Whose turn it is; for a turn that waits for any agent of a group, the group. */
+  /** The agent, or the group while no agent has leased it. */
   agent: string;
   isForGroup?: true;
-  /** Absent for a turn that was refused: nobody can repeat it but by the very same mistake. */
+  /** Absent for a rejected call. */
   fingerprint?: string;
-  /** The call of another turn that this one is the work of. */
+  /** The tool call that the turn executes. */
   parent?: ToolCall;
   batchMembership?: BatchMembership;
-  /** The action of a user interface that the turn is. */
+  /** The UI action that the turn executes. */
   action?: string;
-  /** The task that the turn works on, where it came as one, and which attempt at it the turn is. */
+  /** The task that the agent works on as this turn, and its attempt. */
   task?: string;
   attempt?: number;
-  /** Where its agent speaks another protocol, it is handed over as a task of this turn's id. */
+  /** Set if the agent has another dialect: it gets the turn as a task under the same id. */
   isRunAsTask?: true;
   state: 'queued' | 'leased' | 'ended';
   epoch?: number;
@@ -47,7 +46,7 @@ export interface Turn extends Item, TurnRequest {
   end?: TurnEnd;
 }
 
-/** The turn that an agent of this protocol works on a task as, each time that it is given it. */
+/** A new turn for each attempt and queue generation of the task. */
 export const toTaskTurnId = ({
   id,
   attempt,
@@ -61,7 +60,7 @@ export const toBatchItemTurnId = ({ batchId, index }: BatchMembership): string =
 export const turnRef = (project: string, id: string): Ref<Turn> => ({ pk: `${project}#turn#${id}`, sk: 'turn' });
 export const isTurn = (item: Item): item is Turn => item.sk === 'turn';
 
-/** A turn in the queue of its agent or group, under the same key as the head, so that one look sees both. It goes when it is leased. */
+/** In the partition of the agent state, so that one query reads both. Removed by the lease. */
 export interface QueuedTurn extends Item, TurnRequest {
   sk: `queued#${string}`;
   turn: string;
@@ -70,7 +69,7 @@ export interface QueuedTurn extends Item, TurnRequest {
 export const QUEUED_PREFIX = 'queued#';
 export const isQueuedTurn = (item: Item): item is QueuedTurn => item.sk.startsWith(QUEUED_PREFIX);
 
-/** A group has a queue for each channel, so that nobody must look through turns that it may not see. No agent has such a name. */
+/** One queue per channel, so that nobody reads past turns of other channels. Agent ids never have this form. */
 export const formatGroupQueueName = (group: string, channel: string): string => `@${group}/${channel}`;
 const getTurnQueueName = ({ agent, isForGroup, channel }: Pick<Turn, 'agent' | 'isForGroup' | 'channel'>): string =>
   isForGroup ? formatGroupQueueName(agent, channel) : agent;

@@ -1,6 +1,6 @@
 import type { Item } from '../ports/records.ts';
 
-/** What a user did in an interface, once for each action id. */
+/** Once per action id. */
 export interface UiAction extends Item {
   sk: 'ui-action';
   project: string;
@@ -11,11 +11,10 @@ export interface UiAction extends Item {
   channel: string;
   createdAt: number;
   fingerprint: string;
-  /** At first accepted, busy or rejected; then, for what was accepted, done or rejected. */
+  /** First accepted, busy or rejected; an accepted one becomes done or rejected. */
   status: string;
-  /** In which it is acknowledged; absent in records of before there were several. */
+  /** Absent in records from before there were several versions. */
   protocolVersion?: string;
-  /** The turn that does it. */
   turn?: string;
   card?: string;
   error?: string;

@@ -6,7 +6,7 @@ export type ViolationSeverity = (typeof VIOLATION_SEVERITIES)[number];
 export const VIOLATION_ACTIONS = ['blocked', 'flagged', 'corrected'] as const;
 export type ViolationAction = (typeof VIOLATION_ACTIONS)[number];
 
-/** That an agent broke a law of its protocol, and what was done about it. */
+/** A message that broke a law of its protocol, and the reaction. */
 export interface Violation extends Item {
   sk: 'violation';
   project: string;
@@ -22,6 +22,5 @@ export interface Violation extends Item {
   messageId: string;
   taskId?: string;
   happenedAt: number;
-  /** What the log of messages says of the message. */
   auditEntry?: JsonObject;
 }
