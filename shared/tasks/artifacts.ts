@@ -5,7 +5,7 @@ import { type Artifact, MAX_ARTIFACTS, type StoredArtifacts } from '../model/art
 import type { Blobs } from '../ports/blobs.ts';
 import { loadContent, type StoredContent, storeContent } from '../storage/content.ts';
 
-/** With those that the task has under other names. */
+/** Together with the artifacts that the task has under other names. */
 export const storeArtifacts = async (
   deps: Deps,
   project: string,
@@ -43,7 +43,7 @@ const tooManyArtifactsError = (taskId: string, count: number): ParleyError =>
     { details: { limit: MAX_ARTIFACTS } },
   );
 
-/** Of all artifacts, what a message carries inside itself. The others are named in it, with where to get them. */
+/** Larger artifacts are links in messages. */
 const INLINE_ARTIFACT_BYTES = 256 * 1024;
 
 /** As many as fit, the smallest first. */
@@ -58,7 +58,6 @@ const pickInlineArtifacts = (artifacts: Artifact[]): Artifact[] => {
   return artifacts.filter((artifact) => inside.has(artifact));
 };
 
-/** What an agent said of what it produced, as it is kept. */
 export interface StoredOutput {
   output?: StoredContent;
   artifacts?: StoredArtifacts;
@@ -67,7 +66,7 @@ export interface StoredOutput {
 export const listOutputContents = ({ output, artifacts }: StoredOutput): (StoredContent | undefined)[] =>
   artifacts ? [output, artifacts.content, ...(artifacts.large ?? []).map(({ content }) => content)] : [output];
 
-/** What an agent says of an artifact beside what every one has. */
+/** Fields beside the common ones. */
 export const pickExtraFields = ({
   name: _name,
   type: _type,
@@ -83,7 +82,6 @@ interface ArtifactView extends JsonObject {
   type: string;
 }
 
-/** The artifacts as a message shows them. */
 export const loadArtifactViews = async (
   blobs: Blobs,
   project: string,
@@ -98,7 +96,6 @@ export const loadArtifactViews = async (
   );
 };
 
-/** The one of the name, if there is one. */
 export const loadArtifact = async (
   blobs: Blobs,
   project: string,

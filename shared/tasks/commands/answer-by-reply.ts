@@ -9,7 +9,7 @@ import { answerTask } from './answer-task.ts';
 /** The sender is no party to a question, or nobody waits for the answer. */
 const NO_ANSWER_CODES: ReadonlySet<string> = new Set(['forbidden', 'task_not_found', 'not_waiting']);
 
-/** What its requester says of a task as if it held it answers the question of the holder, if there is one. */
+/** A progress report of the requester answers the question of the holder, if there is one. */
 export const answerByReply = async (
   deps: Deps,
   sender: RegisteredAgent,

@@ -9,13 +9,13 @@ import { toTransitionContext } from '../transitions/end-and-requeue.ts';
 import { provideInput } from '../transitions/holder-transitions.ts';
 import { updateAsRequester } from './manage-task.ts';
 
-/** A message that answers, where it has an id and more to say than the answer. */
+/** Of an answer that is a message with an id. */
 interface AnswerDetails {
   messageId?: string;
   extensions?: JsonObject | undefined;
 }
 
-/** The answer to what the holder asked. The very same one again is a duplicate. */
+/** Idempotent. */
 export const answerTask = async (
   deps: Deps,
   caller: Caller,

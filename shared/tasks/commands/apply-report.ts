@@ -39,16 +39,16 @@ import { assertOutputFits, hasOutputSchemas } from './capability-schemas.ts';
 import { isUnheldByRequester, planReport, type ReportPlan } from './report-plan.ts';
 import { taskNotFoundError, updateTask } from './update-task.ts';
 
-/** Two reports of one holder at once are no accident after so many tries. */
+/** More concurrent reports of one holder are no accident. */
 const MAX_TRIES = 3;
 
 interface ReportResult {
   duplicate: boolean;
-  /** As it is now, where it was written. */
+  /** After the write. */
   task?: Task;
 }
 
-/** What an agent says about a task: that it takes it, how far it is, how it ended. Each message counts once. */
+/** Applies a report of an agent on a task: claim, progress, end or question. Each message counts once. */
 export const applyReport = async (
   deps: Deps,
   sender: RegisteredAgent,
@@ -65,7 +65,7 @@ export const applyReport = async (
       ? assertMaxSize('The result', message.output, deps.config.limits.outputBytes)
       : undefined;
   let duplicate = false;
-  /** The artifacts that the task has, as far as is known: what is stored is made of them. */
+  /** The artifacts that the stored ones are merged with. */
   let earlier: StoredArtifacts | undefined;
   let isStale = false;
   const judge =
@@ -84,7 +84,7 @@ export const applyReport = async (
     };
   const isChecked = output !== undefined && hasOutputSchemas(sender.agent);
   if (isChecked || (output && isStoredAsBlob(output)) || (artifacts && isStoredAsBlob(measureJson(artifacts)))) {
-    // Anybody may report on any task: what is large is stored only where it would be taken as things are.
+    // Anybody may report on any task, so large content is stored only if the report would be accepted.
     const task = await deps.records.get(taskRef(project, taskId));
     const judged = task ? judge(planReport(message, by))(task) : taskNotFoundError(taskId);
     if (judged instanceof Error) throw judged;
@@ -109,7 +109,7 @@ export const applyReport = async (
 const withArtifacts = (change: Change | undefined, { artifacts }: StoredOutput): Change | undefined =>
   change && artifacts ? mergeChanges(change, { set: { artifacts } }) : change;
 
-/** Whoever answers by a reply finds the task under the id of the question. */
+/** A reply names the question instead of the task. */
 const prepareQuestion = async (
   deps: Deps,
   { project, id: holder }: Agent,
@@ -124,7 +124,7 @@ const prepareQuestion = async (
   await putQuestionId(deps, project, { requester: task.from, holder, id }, task.id);
 };
 
-/** Who could never have held the task does not learn that it is there. Who held it once is told that it holds it no more. */
+/** Others do not learn that the task exists. A former holder learns that it lost the task. */
 export const canReportOn = (known: RegisteredAgent, task: Task): boolean => {
   const { project } = known.agent;
   const isOfItsDomain = task.domain !== undefined && listServedDomains(known).includes(task.domain);
@@ -170,13 +170,11 @@ const storeOutput = async (
   return { output, artifacts };
 };
 
-/** Without those that the task has already. */
 const listNewContents = (stored: StoredOutput, earlier: StoredArtifacts | undefined): (StoredContent | undefined)[] => {
   const known = listBlobKeys(listOutputContents({ artifacts: earlier }));
   return listOutputContents(stored).filter((content) => content && 'blob' in content && !known.includes(content.blob));
 };
 
-/** What is kept in the record itself. */
 const pickRecordFields = (message: TaskReport): unknown => [
   pickStoredFields(message),
   message.artifacts?.map(pickExtraFields),
@@ -188,7 +186,7 @@ const pickStoredFields = (message: TaskReport): unknown => {
   return message.kind === 'progress' ? message.progress : message.extensions;
 };
 
-/** The very same message once more. The same id with other content is a mistake. */
+/** A repetition. Other content under the same id is an error. */
 const isDuplicateReport = (task: Task, message: TaskReport): boolean => {
   if (message.kind === 'cancel' && task.status === 'cancelled' && task.cancelledBy === message.from) return true;
   const known = [task.claimMessage, task.endMessage, ...(task.processedMessages ?? [])].findLast(
@@ -199,11 +197,11 @@ const isDuplicateReport = (task: Task, message: TaskReport): boolean => {
   return true;
 };
 
-/** Who holds the task in a later round than that of its words means them anew. From anybody else they come late, or twice. */
+/** From the holder of a later round, the same content is a new message. From anybody else it is late or a duplicate. */
 const isFromEarlierRound = (task: Task, { round }: ProcessedMessage, { from }: TaskReport): boolean =>
   round !== undefined && round < getDedupRound(task) && isAssigned(task) && task.holder === from;
 
-/** Who says the same words again to show that it is alive has no other way to say it. */
+/** For holders whose only sign of life is the same message again. */
 const renewOnDuplicate = (task: Task, by: Actor, { kind, isIdentifiedByContent }: TaskReport): Change | 'unchanged' => {
   const renewed =
     kind === 'progress' && isIdentifiedByContent

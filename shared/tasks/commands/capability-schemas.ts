@@ -24,21 +24,21 @@ const findIssues = async (agent: Agent, capability: string, side: Side, value: J
 const formatMisfit = (agent: string, capability: string, side: Side, issues: Issue[]): string =>
   `The ${side} does not fit the schema of ${agent} for ${capability}: ${issues.map(({ path }) => path).join(', ')}.`;
 
-/** For a task that is for one agent; whoever else claims one is not given what does not fit. */
+/** For a task to one agent. Other agents check it when they claim. */
 export const checkInput = async (agent: Agent, capability: string, input: Json): Promise<ParleyError | undefined> => {
   const issues = await findIssues(agent, capability, 'input', input);
   if (issues.length === 0) return undefined;
   return new ParleyError('invalid_message', formatMisfit(agent.id, capability, 'input', issues), { issues });
 };
 
-/** Its holder can mend the output and send it again. */
+/** The holder can correct the output and send it again. */
 export const assertOutputFits = async (agent: Agent, { capability }: Task, output: Json): Promise<void> => {
   const issues = await findIssues(agent, capability, 'output', output);
   if (issues.length === 0) return;
   throw new ParleyError('invalid_message', formatMisfit(agent.id, capability, 'output', issues), { issues });
 };
 
-/** What is too large to be checked does not fit either. */
+/** An output that is too large to check counts as invalid. */
 const findInputIssues = async (agent: Agent, capability: string, input: Json): Promise<Issue[]> => {
   try {
     return await findIssues(agent, capability, 'input', input);
@@ -48,7 +48,7 @@ const findInputIssues = async (agent: Agent, capability: string, input: Json): P
   }
 };
 
-/** What an agent would say of a task that it has claimed and whose input it does not take; undefined where that fits. */
+/** The decline of an agent that has claimed a task whose input does not fit its schema; undefined if it fits. */
 export const findMisfit = async (
   deps: Deps,
   { agent }: RegisteredAgent,

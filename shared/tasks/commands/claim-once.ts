@@ -5,14 +5,14 @@ import { holderKey, type Task } from '../../model/task.ts';
 import type { Item, Ref } from '../../ports/records.ts';
 import { type ClaimOptions, claimTasks, listTasksOfClaim } from './claim-tasks.ts';
 
-/** Which tasks a claim brought, so that the same claim repeated after a lost answer brings the same ones. */
+/** The tasks of a claim, so that a repetition after a lost answer returns the same ones. */
 export interface ClaimReceipt extends Item {
   sk: 'claim';
   taskIds?: string[];
 }
 
 const RECEIPT_RETENTION_MS = 10 * 60_000;
-/** What a claim takes beyond its waiting, at the most. One that has not ended by then died. */
+/** Beyond the wait. A claim that takes longer has crashed. */
 const MAX_CLAIM_WORK_MS = 30_000;
 
 export const claimOnce = async (
@@ -36,7 +36,7 @@ export const claimOnce = async (
   }
   let tasks: Task[] = [];
   try {
-    // An earlier claim of this name may have died between its write to a task and its receipt.
+    // An earlier claim may have crashed between a task and its receipt.
     tasks = await listAssignedByClaim(deps, registered, claimId);
     if (tasks.length === 0) tasks = await claimTasks(deps, registered, { ...options, claimId });
     return tasks;

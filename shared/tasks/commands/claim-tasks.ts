@@ -24,22 +24,21 @@ import { updateTask } from './update-task.ts';
 export interface ClaimOptions {
   max: number;
   waitMs: number;
-  /** Of the domains that the agent serves, only these. */
+  /** A subset of the served domains. */
   domains?: string[];
-  /** Of the capabilities that it declares, only these. */
+  /** A subset of the declared capabilities. */
   capabilities?: string[];
-  /** How long it is to have the tasks without a word about them. */
+  /** The lease. */
   leaseMs?: number;
-  /** Which of the agent's instances asks, where it says so. */
   instance?: string;
   signal?: AbortSignal;
-  /** Whether who asks may still be handed what was claimed meanwhile: its key may have ended. */
+  /** False if the key has ended during the wait. */
   canReceive?: () => Promise<boolean>;
-  /** In which dialect the tasks are handed over, where that is not the agent's. */
+  /** If it is not the agent's. */
   dialect?: string;
-  /** Kept in the tasks that it brings, so that they are found again should the answer never be sent. */
+  /** Stored in the tasks, so that they are found again if the answer is lost. */
   claimId?: string;
-  /** Done before each is claimed. It says how long the lease is. */
+  /** Runs before each claim, and returns the lease. */
   prepare?: (taskId: string) => Promise<{ leaseMs: number }>;
 }
 
@@ -56,16 +55,16 @@ export interface ClaimedTask {
   steps?: JsonObject;
 }
 
-/** Long enough to claim what was received, with a few retries; then it is somebody else's. */
+/** Enough to claim what was received, with some retries. */
 const VISIBILITY_MS = 30_000;
 
-/** How long a claim goes through pointless messages in search of a live one. */
+/** The limit for skipping stale messages. */
 const DRAIN_MS = 5000;
 
-/** How often a claim that has left work of low priority to others looks whether its agent has become idle. */
+/** A claim that left low priority to others checks this often whether its agent is idle. */
 const IDLE_RECHECK_MS = 1000;
 
-/** The agent's next tasks, leased to it, by priority; of one priority, those addressed to it come first. */
+/** By priority. Within one priority, tasks addressed to the agent come first. */
 export const claimTasks = async (deps: Deps, asking: RegisteredAgent, options: ClaimOptions): Promise<Task[]> => {
   const { max, waitMs, signal } = options;
   const until = deps.clock.now() + waitMs;
@@ -102,14 +101,14 @@ export const claimTasks = async (deps: Deps, asking: RegisteredAgent, options: C
       await releaseTasks(deps, known, claimed);
       return [];
     }
-    // What was received and could not be claimed is pointless: something live may stand behind it.
+    // All received messages were stale: live ones may follow.
     const isStale = taken.length > 0 && claimed.length === 0;
     const deadline = isStale ? Math.max(until, begun + DRAIN_MS) : until;
     if (claimed.length > 0 || deps.clock.now() >= deadline || signal?.aborted) return claimed;
   }
 };
 
-/** The agent as soon as it does not rest; undefined where that is not in time. */
+/** Undefined if the pause lasts longer than the wait. */
 const waitUntilUnpaused = async (
   deps: Deps,
   asking: RegisteredAgent,
@@ -120,7 +119,7 @@ const waitUntilUnpaused = async (
   const watcher = deps.records.watch(agentPk(project, id));
   try {
     for (;;) {
-      // What is remembered of it may be older than the order that lets it work again.
+      // The cache may be older than the control command.
       deps.directory.invalidate(project, id);
       const registered = await deps.directory.getAgent(project, id);
       const now = deps.clock.now();
@@ -134,7 +133,7 @@ const waitUntilUnpaused = async (
   }
 };
 
-/** It may have been told to pause while it waited, or have been removed while an administrator waited for it. */
+/** Paused or removed during the wait. */
 const isGoneOrPaused = async (deps: Deps, { agent }: RegisteredAgent): Promise<boolean> => {
   const registered = await deps.directory.getAgent(agent.project, agent.id);
   return registered === undefined || getActivePause(registered, deps.clock.now()) !== undefined;
@@ -142,7 +141,7 @@ const isGoneOrPaused = async (deps: Deps, { agent }: RegisteredAgent): Promise<b
 
 const isLowPriority = (queueKey: QueueKey): boolean => queueKey.priority === 'low';
 
-/** Work of low priority is for whoever has nothing else to do, and one piece at a time. */
+/** Low priority is for idle agents, one task at a time. */
 const findEligible = (
   deps: Deps,
   registered: RegisteredAgent,
@@ -167,10 +166,9 @@ const hasNoAssignedTasks = async (deps: Deps, { agent }: RegisteredAgent): Promi
   return held.length === 0;
 };
 
-/** In whose name a claim is made. */
 type ClaimIdentity = Pick<ClaimOptions, 'claimId' | 'instance' | 'leaseMs' | 'dialect' | 'prepare'>;
 
-/** A queue message whose task cannot be claimed has become pointless, and goes. */
+/** A queue message whose task cannot be claimed is stale, and deleted. */
 const claimReceivedMessages = async (
   deps: Deps,
   registered: RegisteredAgent,
@@ -204,9 +202,9 @@ const claimByQueueMessage = async (
   const { taskId, queueGeneration, due } = parseQueueBody(body);
   const { leaseMs } = prepare ? await prepare(taskId) : { leaseMs: wantedMs };
   const { project } = registered.agent;
-  // Before the claim, for without it the agent would hold what it cannot report on.
+  // Before the claim: the holder needs the alias for its reports.
   await ensureAlias(deps, project, getReaderDialect(registered, dialect), taskId);
-  // A condition holds a hundred values at most, and an agent may have more capabilities.
+  // A condition holds a hundred values, and an agent may have more capabilities.
   const by = { ...toActor(deps, registered), capabilities: queueKey.kind === 'capability' ? [queueKey.name] : [] };
   const optimisticChange = toConditionalUpdate(
     buildClaimTransition({ project, id: taskId }, by, { queueGeneration, due, claimId, instance, leaseMs }),
@@ -218,7 +216,7 @@ const claimByQueueMessage = async (
   return done.after;
 };
 
-/** A task that was seen, and waits for the agent alone. */
+/** A task that was read, and is for the agent alone. */
 export const claimTask = async (
   deps: Deps,
   registered: RegisteredAgent,
@@ -241,7 +239,7 @@ const parseQueueBody = (body: Json): { taskId: string; queueGeneration: number; 
   return { taskId, queueGeneration, due };
 };
 
-/** One task whose content is lost must not keep the others from the agent that holds them. */
+/** A task with lost content must not block the others. */
 export const encodeClaimedTasks = async (
   deps: Deps,
   registered: RegisteredAgent,
@@ -261,14 +259,14 @@ export const encodeClaimedTasks = async (
   });
 };
 
-/** Those whose input its agent takes; the others go on to whoever else can do them. */
+/** Other tasks go to other providers. */
 const declineMisfits = async (deps: Deps, registered: RegisteredAgent, tasks: Task[]): Promise<Task[]> => {
   if (!registered.agent.schemas) return tasks;
   const fits = await Promise.all(tasks.map((task) => isFitOrDeclined(deps, registered, task)));
   return tasks.filter((_, index) => fits[index]);
 };
 
-/** One that cannot be looked at is handed over as it is. */
+/** If the check fails, the agent gets the task. */
 const isFitOrDeclined = async (deps: Deps, registered: RegisteredAgent, task: Task): Promise<boolean> => {
   try {
     const misfit = await findMisfit(deps, registered, task);
@@ -298,7 +296,6 @@ const encodeClaimedTask = async (
   };
 };
 
-/** The tasks of an earlier claim that the agent still holds. */
 export const listTasksOfClaim = async (
   deps: Deps,
   { agent }: RegisteredAgent,

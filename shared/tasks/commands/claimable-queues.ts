@@ -18,10 +18,10 @@ interface QueueFilter {
   instance?: string;
 }
 
-/** Most claims name nothing: what they look at follows from the registration, which is remembered for some seconds. */
+/** Most claims have no filter, and share the queues of the registration. */
 const defaultQueueKeys = new WeakMap<Agent, QueueKey[]>();
 
-/** What a claim looks at, priority before address. Whoever asks for some work only is given no other but what is addressed to it. */
+/** In order of priority, then of destination. A filter does not exclude tasks addressed to the agent. */
 export const getClaimableQueues = (registered: RegisteredAgent, wanted: QueueFilter): QueueKey[] => {
   const isUsual = wanted.domains === undefined && wanted.capabilities === undefined && wanted.instance === undefined;
   if (!isUsual) return buildClaimableQueues(registered, wanted);
@@ -41,7 +41,6 @@ const buildClaimableQueues = (registered: RegisteredAgent, wanted: QueueFilter):
   ]);
 };
 
-/** Domains of which it is handed everything, and capabilities. */
 interface SharedQueues {
   domains: string[];
   capabilities: string[];
@@ -74,6 +73,6 @@ const assertServed = (agent: string, verb: string, wanted: string[] = [], own: s
   throw new ParleyError('not_eligible', `The agent ${agent} does not ${verb} ${foreign.join(', ')}.${hint}`);
 };
 
-/** Work that somebody delegated does not come back to one who has had it, nor to one who said that it cannot do it. */
+/** A delegated task does not return to an earlier holder, nor to an agent that declined it. */
 export const isExcludedFrom = ({ agent }: RegisteredAgent, body: Json): boolean =>
   isObject(body) && [body.delegationChain, body.declinedBy].some((ids) => Array.isArray(ids) && ids.includes(agent.id));

@@ -3,10 +3,9 @@ import type { Deps } from '../../identity/deps.ts';
 import { PRIORITIES, type Priority, type QueueCounts } from '../../ports/queues.ts';
 import { getClaimableQueues, isExcludedFrom } from './claimable-queues.ts';
 
-/** Enough to decide to claim one. */
 const MAX_COUNTED = 10;
 
-/** What waits for the agent and is more urgent than what it works on; undefined for nothing. */
+/** Queued tasks that are more urgent than the current one; undefined for none. */
 export const countMoreUrgent = async (
   deps: Deps,
   registered: RegisteredAgent,
@@ -22,7 +21,7 @@ export const countMoreUrgent = async (
     });
     return Object.keys(counts).length > 0 ? counts : undefined;
   } catch (error) {
-    // The report is on record, whatever its sender is told beside that.
+    // The report is stored in any case.
     deps.log('warn', 'count of queued tasks failed', { agent: registered.agent.id, error: String(error) });
     return undefined;
   }

@@ -34,20 +34,20 @@ import { buildRememberedId } from './deduplicate.ts';
 import { enqueueEagerly } from './enqueue-task.ts';
 import { type Destination, resolveDestination } from './resolve-destination.ts';
 
-/** What is written together with a task or a turn, and on which that depends. */
+/** Writes of the same transaction, on which a task or a turn depends. */
 export interface TransactionGuard {
   writes: TransactionWrite[];
-  /** Why nothing was written, if it was for one of them, by its number. */
+  /** For the failed write with this index. */
   toError(at: number, current?: Item): ParleyError;
 }
 
 export interface CreateTaskResult {
   duplicate: boolean;
-  /** What its sender should know of a request that was accepted. */
+  /** Warnings about an accepted request. */
   notices?: string[];
 }
 
-/** Makes the task, or finds that it is there already. The record itself keeps it from being made twice. */
+/** The record exists once, so a repetition finds it. */
 export const createTask = async (
   deps: Deps,
   caller: Caller,
@@ -62,12 +62,12 @@ export const createTask = async (
     request.completed && assertMaxSize('The result', request.completed.output, deps.config.limits.outputBytes);
   const origin = brought ? DONE_BEFORE : await resolveRequest(deps, caller, request);
   if (origin instanceof Error) {
-    // What was accepted once stays accepted, though its addressee may be gone by now.
+    // An accepted request stays accepted, even if its recipient is gone.
     const accepted = await deps.records.get(taskRef(project, request.taskId));
     if (accepted?.fingerprint === request.fingerprint) return { duplicate: true };
     throw origin;
   }
-  // What is large is stored only for a task that is new as things are.
+  // Large content is stored only if the task is new.
   const isLarge = isStoredAsBlob(asked) || (brought !== undefined && isStoredAsBlob(brought));
   const earlier = isLarge ? await deps.records.get(taskRef(project, request.taskId)) : undefined;
   if (earlier) return toDuplicateResult(earlier, request);
@@ -108,7 +108,10 @@ const buildNotices = (
 const formatUndeclaredNotice = ({ capability, deadline }: NewItem<Task>): string =>
   `No registered agent declares ${capability} or serves its domain: the task waits for one until ${toIso(deadline)}, and then expires.`;
 
-/** An agent is trusted to know what it can do. Who declares nothing leaves that open, and messages that name no work say nothing of it. */
+/**
+ * A warning for capabilities that the agent does not declare. Agents without declarations, and messages that name no
+ * capability, get none.
+ */
 const isForeign = (agent: Agent, { capability, domain }: NewItem<Task>): boolean =>
   agent.capabilities.length > 0 &&
   !DIALECT_NAMES.some((name) => name === getDomain(capability)) &&
@@ -119,11 +122,10 @@ const toDuplicateResult = (earlier: Item | undefined, request: TaskRequestComman
   return { duplicate: true };
 };
 
-/** What is for one instance is looked at before that one could be gone for long. */
+/** Checked before the instance could be gone for long. */
 const buildInstanceTimer = ({ clock, config }: Deps, { instance }: Destination): { due?: number } =>
   instance === undefined ? {} : { due: clock.now() + config.agents.instanceMs };
 
-/** The input with its size. */
 export const assertInputSize = ({ config }: Deps, { input, extensions }: TaskRequestCommand): MeasuredJson<Json> => {
   const { inputBytes, extensionBytes } = config.limits;
   const asked = assertMaxSize('The input of the task', input, inputBytes);
@@ -131,17 +133,16 @@ export const assertInputSize = ({ config }: Deps, { input, extensions }: TaskReq
   return asked;
 };
 
-/** Where a task goes, where it comes from, and what it must wait for. */
 interface ResolvedRequest {
   destination: Destination;
   lineage: Lineage;
   openDependencies: Task[];
 }
 
-/** Whoever did it need not be known here, and nobody is waited for. */
+/** Without routing and dependencies. */
 const DONE_BEFORE: ResolvedRequest = { destination: {}, lineage: {}, openDependencies: [] };
 
-/** In no queue and no inbox: its requester had the result before Parley. */
+/** In no queue and no inbox: its requester had the result before. */
 const toCompletedTask = (open: NewItem<Task>, output: StoredContent, retentionMs: number): NewItem<Task> => ({
   ...open,
   status: 'completed',
@@ -169,7 +170,7 @@ const resolveRequest = async (
   return awaited instanceof Error ? awaited : { destination, lineage, openDependencies: awaited };
 };
 
-/** The same name again is refused, which is as good. */
+/** An existing short id is as good. */
 const putShortIds = async (deps: Deps, task: NewItem<Task>, { sequenceInfo }: TaskRequestCommand): Promise<void> => {
   if (!sequenceInfo) return;
   const naming = { to: sequenceInfo.to, sentAt: sequenceInfo.at, now: task.createdAt };
@@ -188,7 +189,7 @@ const writeTask = async (
   const at = deps.clock.now();
   const { parent } = lineage;
   const toParent = parent ? buildChildLinkWrites(parent, task.id, at) : [];
-  // A batch that has ended stops what it has, so that it must not be given more.
+  // An ended batch stops its items, so it gets no more.
   const inBatch: TransactionWrite[] = task.batchMembership
     ? [{ kind: 'check', key: batchRef(task.project, task.batchMembership.batchId), if: equals('status', 'open') }]
     : [];
@@ -215,7 +216,7 @@ const writeTask = async (
 const toReportMode = (mode: InboxMode): Task['reportsToInbox'] =>
   mode === 'all' ? true : mode === 'progress' ? mode : undefined;
 
-/** Where it is found when somebody comes to declare its capability. */
+/** Found when somebody declares its capability. */
 const buildUndeclaredKey = (
   isIt: Destination['isCapabilityUndeclared'],
   project: string,
@@ -230,7 +231,7 @@ interface NewTaskInput {
   input: StoredContent;
   trace: Trace;
   origin: ResolvedRequest;
-  /** Absent where it is no longer registered. */
+  /** Absent if it is no longer registered. */
   requester: Agent | undefined;
 }
 

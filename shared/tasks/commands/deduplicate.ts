@@ -8,17 +8,13 @@ import type { Task } from '../../model/task.ts';
 import { equals } from '../../ports/conditions.ts';
 import type { Item, NewItem, Ref } from '../../ports/records.ts';
 
-/**
- * What one agent said under an id and a time, in protocols that know a message by these: whatever kind of message it was, it is
- * found here, and nothing else can be said under them.
- */
+/** Stored under the message id in dialects that number messages, whatever kind of message it was. */
 export interface IdempotencyRecord extends Item {
   fingerprint: string;
-  /** The task that it was about. */
   taskId?: string;
 }
 
-/** The id of a request that is remembered longer than its task; undefined where the task itself is enough. */
+/** For a request that is remembered longer than its task; undefined if the task suffices. */
 export const buildRememberedId = (
   { config, clock }: Deps,
   { project, id, fingerprint }: Pick<Task, 'project' | 'id' | 'fingerprint'>,
@@ -34,7 +30,7 @@ const idempotencyRef = (project: string, messageId: string): Ref<IdempotencyReco
   sk: 'idempotency',
 });
 
-/** Carries out a message, unless something else was said under its id and time. What is refused was never said. */
+/** Executes a message unless another one has its id. A rejected message frees its id. */
 export const deduplicate = <T>(
   deps: Deps,
   project: string,
@@ -48,7 +44,7 @@ const executeWithReservedKey = async <T>(
   message: TaskCommand,
   execute: () => Promise<T>,
 ): Promise<T> => {
-  // Heartbeats leave nothing but the last one, with the health of their sender.
+  // A heartbeat is stored only with the health of its sender.
   if (message.kind === 'heartbeat') {
     await findPrior(deps, project, message);
     return execute();
@@ -87,7 +83,7 @@ const reserveKey = async (deps: Deps, project: string, message: TaskCommand, tok
   });
 };
 
-/** What became of the same message when it came before. */
+/** The record of an earlier identical message. */
 export const findPrior = async (
   deps: Deps,
   project: string,

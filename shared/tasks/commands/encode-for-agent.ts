@@ -9,7 +9,7 @@ import { loadDependencyResults } from '../dependencies/dependency-results.ts';
 import { putAlias } from '../ids/aliases.ts';
 import { buildRecipientShortId } from '../ids/short-ids.ts';
 
-/** Keeps what agents of the dialect call the task, where they cannot say its id. */
+/** Stores the id under which agents of the dialect know the task, if it differs. */
 export const ensureAlias = (
   deps: Deps,
   project: string,
@@ -20,10 +20,10 @@ export const ensureAlias = (
   return id === taskId ? undefined : putAlias(deps, project, id, taskId);
 };
 
-/** What `"results":` and a comma take. */
+/** The size of `"results":` and a comma. */
 const RESULTS_FIELD_BYTES = 16;
 
-/** The task as a request to the agent, if it is for one, in words with which that one can speak of it. */
+/** The task as a request, with an id that the agent can use. */
 export const encodeRequestFor = async (
   deps: Deps,
   task: Task,
@@ -33,7 +33,7 @@ export const encodeRequestFor = async (
 ): Promise<JsonObject> => {
   const { project, from, parent } = task;
   if (parent !== undefined) await ensureAlias(deps, project, dialect, parent);
-  // A request of the dialect itself was given its short name when it came.
+  // A request in the same dialect got its short id on arrival.
   const isUnnamed = task.dialect !== dialect.name || called !== task.id;
   if (agent !== undefined && dialect.usesShortIds && isUnnamed) {
     const naming = { to: agent, sentAt: task.createdAt, now: deps.clock.now(), aliasId: called };

@@ -12,13 +12,13 @@ export const buildQueueMessages = ({ before, after }: RecordChange<Task>): Queue
   return isQueuedAnew ? buildMessagesForTarget(after) : [];
 };
 
-/** Where it is offered on both sides, whoever claims it first has it. */
+/** On both sides: the first claim wins. */
 const buildMessagesForTarget = (task: Task): QueueMessage[] => {
   if (task.deliveryTarget === 'both') return [buildQueueMessage(task), buildRequestRelay(task)];
   return [task.deliveryTarget ? buildRequestRelay(task) : buildQueueMessage(task)];
 };
 
-/** The queue message says just enough to claim the task in one write; the task itself stays in its record. */
+/** Just enough to claim the task with one write. */
 const buildQueueMessage = (task: Task): QueueMessage => ({
   queueKey: toQueueKey(task),
   group: task.id,
@@ -54,7 +54,7 @@ const trySendMessages = async (deps: Deps, change: RecordChange<Task>, messages:
   }
 };
 
-/** Queues a task once more whose queue message went astray, if it still waits for that very message. */
+/** If the task still waits for the message of this generation. */
 export const requeueTask = async (
   deps: Deps,
   project: string,

@@ -19,7 +19,7 @@ import { toActor } from './apply-report.ts';
 import { resolveDestination } from './resolve-destination.ts';
 import { taskNotFoundError, updateTask } from './update-task.ts';
 
-/** Ends an open task, whoever works on it. Cancelling twice is the same as once. */
+/** Idempotent, whoever holds the task. */
 export const cancelTask = (deps: Deps, caller: Caller, id: string): Promise<Task> => {
   const who = getCallerName(caller);
   return updateAsRequester(deps, caller, id, (task) =>
@@ -27,7 +27,7 @@ export const cancelTask = (deps: Deps, caller: Caller, id: string): Promise<Task
   );
 };
 
-/** Runs a failed or expired task once more, if there is still somebody who could claim it. */
+/** Rejected if nobody could claim it. */
 export const retryTask = async (deps: Deps, caller: Caller, id: string): Promise<Task> => {
   const found = await findTaskByAnyId(deps.records, caller.project, id);
   const destination = found && (await resolveDestination(deps, caller.project, found));
@@ -43,21 +43,20 @@ export const retryTask = async (deps: Deps, caller: Caller, id: string): Promise
   });
 };
 
-/** The holder needs more time. */
 export const renewLease = async (deps: Deps, holder: RegisteredAgent, id: string, attempt?: number): Promise<Task> => {
   const by = toActor(deps, holder);
   const { project } = holder.agent;
   const caller: Caller = { project, role: 'agent', registered: holder };
   const done = await withResolvedTaskId(deps, project, id, (taskId) =>
     updateTask(deps, project, taskId, buildOptimisticRenewal(by, attempt), (task) =>
-      // Who has nothing to do with the task does not learn that it is there.
+      // Others do not learn that the task exists.
       canReadTask(caller, task) ? applyTo(task, buildRenewTransition(by, attempt, task)) : taskNotFoundError(id),
     ),
   );
   return done.outcome === 'changed' ? done.after : done.record;
 };
 
-/** Whoever holds the task gives it back, for whoever comes next; an administrator may take it from anybody. */
+/** The holder, or an administrator for any holder. */
 export const releaseTask = async (
   deps: Deps,
   caller: Caller,
@@ -78,7 +77,7 @@ export const releaseTask = async (
   return done.outcome === 'changed' ? done.after : done.record;
 };
 
-/** Those that cannot be released are so when their lease ends. */
+/** The lease ends those that cannot be released. */
 export const releaseTasks = async (deps: Deps, holder: RegisteredAgent, tasks: readonly Task[]): Promise<void> => {
   const caller: Caller = { project: holder.agent.project, role: 'agent', registered: holder };
   const released = tasks.map(({ id, attempt }) => releaseTask(deps, caller, holder, id, attempt));
@@ -87,10 +86,10 @@ export const releaseTasks = async (deps: Deps, holder: RegisteredAgent, tasks: r
   }
 };
 
-/** No agent is called so. */
+/** No agent has this id. */
 const ADMIN_PLACEHOLDER = 'admin';
 
-/** Only the requester and an administrator decide about a task. */
+/** The requester, or an administrator. */
 export const updateAsRequester = async (
   deps: Deps,
   caller: Caller,

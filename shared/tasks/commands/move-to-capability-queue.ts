@@ -13,7 +13,7 @@ import { enqueueEagerly } from './enqueue-task.ts';
 
 const PAGE_SIZE = 100;
 
-/** Moves what nobody could do, and somebody can by now, to the queue of its capability: a page of each in one go. */
+/** Moves tasks of newly declared capabilities into their queues, a page of each per run. */
 export const onServedTimer = async (deps: Deps, served: DomainProviders): Promise<void> => {
   if (served.isUncounted) {
     await recountProviders(deps, served);
@@ -34,7 +34,7 @@ export const onServedTimer = async (deps: Deps, served: DomainProviders): Promis
   await deps.records.update(domainProvidersRef(project, domain), change, deps.newId());
 };
 
-/** Says whether that was the last page. */
+/** Whether that was the last page. */
 const movePageToCapabilityQueue = async (deps: Deps, project: string, capability: string): Promise<boolean> => {
   const p = undeclaredListKey(project, capability);
   const tasks = await deps.records.query<Task>({ index: 'byHolder', pk: p, limit: PAGE_SIZE });

@@ -6,7 +6,7 @@ import type { Deps } from '../../identity/deps.ts';
 import type { JsonObject } from '../../kernel/json/json.ts';
 import type { Task } from '../../model/task.ts';
 
-/** Whether the agent is given a task that carries this on NATS. Whoever leases it asks over HTTPS. */
+/** Whether the agent gets such a task on NATS. Agents that lease ask over HTTPS. */
 export const isDeliveredOverNats = (agent: Agent, extensions: JsonObject): boolean =>
   agent.transport === 'nats' && !getAgentDialect(agent).natsBinding?.usesLease?.(extensions);
 
@@ -18,10 +18,7 @@ const findNatsProviders = (
 ): Promise<CapabilityProviders> =>
   findProviders(deps, project, capability, (page) => page.filter((agent) => isDeliveredOverNats(agent, extensions)));
 
-/**
- * How those on NATS who have a capability, which belongs to no domain, are given a task: alone, or beside others who ask for it over
- * HTTP; undefined where there are none.
- */
+/** For a capability without a domain: `nats` or `both`, or undefined without providers on NATS. */
 export const resolveNatsDelivery = async (
   deps: Deps,
   project: string,
@@ -34,7 +31,7 @@ export const resolveNatsDelivery = async (
   return isExhaustive ? 'nats' : 'both';
 };
 
-/** Those on NATS who have the capability of the task and have not said that they cannot do it. */
+/** Providers on NATS that have not declined the task. */
 export const listNatsProviders = async (
   deps: Deps,
   {

@@ -11,7 +11,7 @@ import { canReportOn, toActor } from './apply-report.ts';
 import { taskNotFoundError, updateTask } from './update-task.ts';
 
 interface StepResult {
-  /** The value that is kept: the first one, whoever else writes the step later. */
+  /** The first value counts, whoever writes the step later. */
   value: Json;
   duplicate: boolean;
 }
@@ -22,7 +22,7 @@ interface StepInput {
   attempt?: number;
 }
 
-/** Keeps the result of a step with the task. Only its holder may; the lease runs anew. */
+/** By the holder only. Renews the lease. */
 export const putStep = (deps: Deps, holder: RegisteredAgent, id: string, step: StepInput): Promise<StepResult> =>
   withResolvedTaskId(deps, holder.agent.project, id, (taskId) => putStepOfTask(deps, holder, taskId, step));
 

@@ -23,15 +23,14 @@ import {
 } from '../transitions/reassign-task.ts';
 import { applyTo, toConditionalUpdate } from '../transitions/rules.ts';
 
-/** What a report needs that is not in the task itself. */
 interface ReportInputs {
   stored?: StoredOutput;
-  /** Who can do what its holder says it cannot. */
+  /** If the holder declines. */
   alternatives?: AlternativeHolders;
 }
 
 export interface ReportPlan {
-  /** What is tried without a look at the task, where that can be said beforehand. */
+  /** A blind write, where possible. */
   optimisticChange?: Change;
   resolve: (task: Task) => Change | ParleyError | 'unchanged';
 }
@@ -69,7 +68,7 @@ export const planReport = (message: TaskReport, by: Actor, { stored, alternative
         message.extensions,
         { confidence: message.confidence },
       );
-      // Only where the id cannot be that of an earlier message about the task, which may have brought artifacts.
+      // Only if an earlier message with this id is impossible: it could have had artifacts.
       const optimisticChange = toConditionalUpdate(
         completed,
         notExists('processedMessages'),
@@ -99,10 +98,10 @@ export const planReport = (message: TaskReport, by: Actor, { stored, alternative
   }
 };
 
-/** Whoever asked for the task may say that nobody is to do it, and nothing else about it. */
+/** A requester may cancel a task that nobody holds, and report nothing else. */
 export const isUnheldByRequester = ({ from, holder }: Task, agent: string): boolean =>
   from === agent && holder !== agent;
 
-/** It says late that it took what it has completed since. */
+/** A late claim of a task that the agent has completed since. */
 const isCompletedByAgent = ({ status, holder }: Task, agent: string): boolean =>
   status === 'completed' && holder === agent;

@@ -19,13 +19,13 @@ import { getDomain } from '../../ports/queues.ts';
 import { computeFirstCheckAt } from '../transitions/end-and-requeue.ts';
 import { isDeliveredOverNats, resolveNatsDelivery } from './nats-providers.ts';
 
-/** Who may claim a task: one agent, whoever serves a domain, or whoever has a capability. */
+/** One agent, the providers of a domain, or the providers of a capability. */
 export type Destination = Pick<Task, 'to' | 'instance' | 'domain' | 'routingCapability' | 'deliveryTarget' | 'due'> & {
-  /** Nobody who is registered can do it, or who is registered is yet to be counted. */
+  /** Nobody can do it, or the providers are not counted yet. */
   isCapabilityUndeclared?: true | 'perhaps';
-  /** The one agent that it is for finds it in its inbox. */
+  /** Its agent reads it in the inbox. */
   isReadInInbox?: true;
-  /** That agent. */
+  /** The agent, if it is one. */
   addressee?: Agent;
 };
 
@@ -73,7 +73,7 @@ export const resolveDestination = async (
   });
 };
 
-/** Manifests declare capabilities of domains that the configuration does not have. */
+/** Manifests may declare domains that the configuration lacks. */
 const isDeclaredInDomain = async (
   { records }: Deps,
   project: string,
@@ -85,8 +85,8 @@ const isDeclaredInDomain = async (
 };
 
 /**
- * In the capability's own queue where somebody declares that, else in the domain's. There it is looked at when half of its time to
- * live is over, at the latest: somebody may have come to declare it.
+ * The queue of the capability, if an agent declares it; otherwise of the domain. There it is checked after half of
+ * its time to live: a declaration may have come.
  */
 const resolveDomainDestination = async (
   deps: Deps,
@@ -95,7 +95,7 @@ const resolveDomainDestination = async (
   { capability, ttlSeconds }: Pick<TaskRequestCommand, 'capability' | 'ttlSeconds'>,
 ): Promise<Pick<Destination, 'routingCapability' | 'isCapabilityUndeclared' | 'due'>> => {
   const known = await getDomainProviders(deps, project, domain);
-  // Only what was just read says that nobody can do it.
+  // Only a fresh read proves that nobody can do it.
   const served = countProviders(known, capability) > 0 ? known : await loadDomainProviders(deps, project, domain);
   if (isCapabilityDeclared(served, capability)) return { routingCapability: capability };
   if (served.wholeDomain <= 0) return { isCapabilityUndeclared: served.isUncounted ? 'perhaps' : true };

@@ -14,8 +14,8 @@ import {
 import { enqueueEagerly } from './enqueue-task.ts';
 
 /**
- * What waits for one instance waits for any as soon as that one is gone, and what waits in its domain's queue waits in that of its
- * capability as soon as somebody declares it. A holder that lives keeps its work.
+ * A task for one instance goes to any instance when that one is gone. A task in the queue of its domain goes to the
+ * queue of its capability when an agent declares it. A live holder keeps its task.
  */
 const findTimerTransition = async (deps: Deps, task: Task): Promise<Change> => {
   const when = toTransitionContext(deps);
@@ -48,7 +48,6 @@ const isDeclaredMeanwhile = async (deps: Deps, task: Task): Promise<boolean> => 
   return isCapabilityDeclared(await loadDomainProviders(deps, project, domain), capability);
 };
 
-/** What time alone does to a task whose due time has come. */
 export const onTaskTimer = async (deps: Deps, task: Task): Promise<void> => {
   const change = await findTimerTransition(deps, task);
   const written = await deps.records.update(taskRef(task.project, task.id), change, deps.newId());
@@ -56,8 +55,8 @@ export const onTaskTimer = async (deps: Deps, task: Task): Promise<void> => {
 };
 
 /**
- * Until when a task whose lease is over stays with its holder, because that has given a sign of life within the last lease;
- * undefined where it has not. Looked at when the lease ends, so that no heartbeat costs a write of its own.
+ * The lease of a holder that was alive during its last lease, or undefined. Computed when the lease ends, so
+ * heartbeats cost no write.
  */
 const findLeaseExtension = async (deps: Deps, task: Task): Promise<number | undefined> => {
   const { project, holder, holderInstance } = task;
@@ -76,7 +75,7 @@ const findLeaseExtension = async (deps: Deps, task: Task): Promise<number | unde
   return until > deps.clock.now() ? until : undefined;
 };
 
-/** A process that works on nothing, or began after the claim, does not work on this: its predecessor died with it. */
+/** A process that is idle, or started after the claim, does not work on the task. */
 const isReportedIdle = ({ activeTaskCount, uptime, lastHeartbeat }: AgentHealth, { claimedAt = 0 }: Task): boolean => {
   if (activeTaskCount === 0) return true;
   return (
@@ -86,9 +85,9 @@ const isReportedIdle = ({ activeTaskCount, uptime, lastHeartbeat }: AgentHealth,
   );
 };
 
-/** Uptimes are rounded, and a heartbeat takes its time to come. */
+/** Uptimes are rounded, and heartbeats take time. */
 const HEARTBEAT_TOLERANCE_MS = 5000;
 
-/** What is said of a task, by its holder or in answer to it, bounds how long heartbeats alone keep it. */
+/** Heartbeats alone keep a task only for a limited time after the last report or answer. */
 const getLastReportAt = ({ claimedAt = 0, progress, lastAnswer }: Task): number =>
   Math.max(claimedAt, progress?.at ?? 0, lastAnswer?.at ?? 0);

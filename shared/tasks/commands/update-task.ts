@@ -5,7 +5,7 @@ import type { Change } from '../../ports/conditions.ts';
 import { type UpdateResult, updateWithRetry } from '../../storage/update-with-retry.ts';
 import { enqueueEagerly } from './enqueue-task.ts';
 
-/** Changes one task by one conditional write, and hurries what must be queued after it. */
+/** One conditional write, and an eager enqueue. */
 export const updateTask = async (
   deps: Deps,
   project: string,

@@ -9,17 +9,14 @@ import { loadContent, type StoredContent } from '../../storage/content.ts';
 import { buildArtifactUri } from '../artifacts.ts';
 import { listLinks } from './link-fanout.ts';
 
-/**
- * What a message holds of results itself; the others are cards. An answer to a claim has ten tasks at most and 3 MiB of their inputs,
- * and a Lambda function answers with 6 MB.
- */
+/** Larger results become cards. A claim returns ten tasks with 3 MiB of inputs, and a Lambda response holds 6 MB. */
 const MAX_RESULTS_BYTES = 128 * 1024;
-/** So many contents are fetched at once: each may have 2 MB. */
+/** Each content may have 2 MB. */
 const CONCURRENCY = 4;
 
 /**
- * What those brought that the task waited for, by the names that its requester gave them: computed whenever the task is handed over,
- * and kept nowhere else. `room` is what is left for it in a message of a limited size; undefined where not even a reference fits.
+ * The outputs of dependencies, under the requester's names for them. Computed at each delivery and stored nowhere.
+ * `room` is what is left in a message of limited size; undefined if not even a reference fits.
  */
 export const loadDependencyResults = async (
   deps: Deps,
@@ -50,11 +47,11 @@ export const loadDependencyResults = async (
   return measureJson(fitting).bytes <= room ? toObjectOrEmpty(fitting) : undefined;
 };
 
-/** No clock is that far ahead of another: what was made later has the id of a task that is no longer kept. */
+/** A later record belongs to another task with the same id. Clocks differ by less. */
 const CLOCK_SKEW_MS = 60_000;
 const isOfSameCycle = (task: Task, one: Task): boolean => one.createdAt <= task.createdAt + CLOCK_SKEW_MS;
 
-/** Whoever asked for the task hands on what it asked for or did itself, and what is of the same graph. */
+/** The requester shares its own tasks and results, and those of the same graph. */
 const isResultShared = (task: Task, one: Task): boolean =>
   one.status === 'completed' &&
   ((task.graph !== undefined && task.graph === one.graph) || [one.from, one.to, one.holder].includes(task.from));
@@ -64,7 +61,7 @@ interface Dependency {
   task: Task | undefined;
 }
 
-/** Whose results stand in the message themselves: as many as fit, the smallest first. */
+/** As many as fit, the smallest first. */
 const pickInlineResults = (found: Dependency[], bytes: number): ((id: string) => boolean) => {
   const outputs = found.map(({ id, task }) => ({ id, size: measureContent(task?.output) }));
   let left = bytes;
@@ -97,7 +94,7 @@ const loadDependencyResult = async (
 
 const LOST_RESULT = { missing: true };
 
-/** A result whose content is lost must not keep the rest from whoever is to go on. */
+/** A lost content must not block the others. */
 const loadResult = async (
   deps: Deps,
   project: string,
@@ -116,7 +113,7 @@ const loadResult = async (
   }
 };
 
-/** What a list of artifacts takes in a message, at the most; all of them are listed where the task is. */
+/** Longer lists are only with the task itself. */
 const MAX_ARTIFACT_LIST_BYTES = 1024;
 
 const buildArtifactList = (id: string, artifacts: Task['artifacts']): JsonObject => {
@@ -129,14 +126,14 @@ const buildArtifactList = (id: string, artifacts: Task['artifacts']): JsonObject
   };
 };
 
-/** By short ids where the request named them so, unless two have the same. */
+/** By short id if the request did so, unless two are the same. */
 const keyById = (entries: [string, JsonObject][], isShort: boolean): JsonObject => {
   const names = entries.map(([id]) => (isShort ? toShortId(id) : id));
   const isUnique = new Set(names).size === names.length;
   return Object.fromEntries(entries.map(([id, one], at) => [isUnique ? (names[at] ?? id) : id, one]));
 };
 
-/** An agent that holds more tasks than this at once finds what came before the newest of them. */
+/** Of an agent with more tasks, only the newest count. */
 const MAX_ASSIGNED_READ = 100;
 
 /** Whether the caller holds a task that depends on this one, and so may read it. */
@@ -158,7 +155,7 @@ export const isDependencyOfAssigned = async (deps: Deps, caller: Caller, task: T
   });
   if (held.some(isAfter)) return true;
   if (task.dependentCount === undefined) return false;
-  // What is held may stand in the index a little later; what waited for the task is on record with it.
+  // The index may lag; links do not.
   const links = await listLinks(deps.records, task.pk, 'dependent');
   return (await deps.records.getMany(links.map(({ taskId }) => taskRef(project, taskId)))).some(isAfter);
 };

@@ -12,12 +12,12 @@ import { RECHECK_MS } from '../transitions/timeouts.ts';
 
 const DEPENDENCY_FAILED = 'dependency_failed';
 
-/** Whether it ended without ever being queued, because of a task that it waited for. */
+/** It ended without being queued. */
 export const isEndedByDependency = (task: Task): boolean => !isOpen(task) && task.error?.code === DEPENDENCY_FAILED;
 
 const isFailedDependency = (task: Task): boolean => !isOpen(task) && task.status !== 'completed';
 
-/** What the tasks that it waits for make of a task. One that is no longer kept was completed: its failure would have been noticed. */
+/** A missing dependency was completed: a failure would have been noticed. */
 export const computeDependencyTransition = (
   task: Task,
   dependencies: Task[],
@@ -41,7 +41,7 @@ const buildDependencyFailure = (task: Task, { id, status }: Task, when: Transiti
   return { ...change, if: equals('v', task.v) };
 };
 
-/** As it was before it ended. It is then looked at, like any task that begins to wait. */
+/** The timer then reconciles it. */
 export const buildWaitAgainChange = (task: Task, { now }: TransitionContext, by: string): Change => ({
   if: equals('v', task.v),
   set: { status: 'waiting', due: now + RECHECK_MS, byList: inboxKey(task), retriedBy: by },

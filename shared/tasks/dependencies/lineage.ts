@@ -9,9 +9,7 @@ import type { TransactionWrite } from '../../ports/records.ts';
 import { findTaskByAnyId } from '../ids/aliases.ts';
 import { canReadTask } from '../queries/can-read-task.ts';
 
-/** Where a task comes from. */
 export interface Lineage {
-  /** The parent that it is linked to. */
   parent?: Task;
   /** Earlier holders; absent if the requester is the only one. */
   delegationChain?: string[];
@@ -49,13 +47,16 @@ const checkDelegationCycle = (
 const isToAnotherInstance = ({ instance, fromInstance }: TaskRequestCommand, delegationChain: string[]): boolean =>
   delegationChain.length === 1 && instance !== undefined && fromInstance !== undefined && instance !== fromInstance;
 
-/** A question back is no delegation; one about such a question would be, or two agents could ask each other for ever. */
+/**
+ * A question to the requester is no delegation. A question about such a question is, or two agents could ask each
+ * other forever.
+ */
 const isQuestionToRequester = ({ from, to }: TaskRequestCommand, parent: Task): boolean =>
   parent.holder === from && parent.from === to && !getDelegationChain(parent).includes(from);
 
 /**
- * A name without such a task is carried, and links nothing: the parent may be work that never came here. Where it may be that of any
- * message, only open work that the sender has a part in is meant.
+ * An unknown parent id is kept but links nothing. If it may be the id of any message, only open tasks of the sender
+ * count.
  */
 const findParent = async (
   { records }: Deps,
@@ -71,7 +72,7 @@ const findParent = async (
   return named && isOpen(named) && [named.from, named.to, named.holder].includes(from) ? named : undefined;
 };
 
-/** Written with the task: the link, and with it that the parent has not been cancelled, which would cancel its children. */
+/** In the same transaction: the link, and the check that the parent is not cancelled. */
 export const buildChildLinkWrites = (parent: Task, taskId: string, now: number): TransactionWrite[] => [
   { kind: 'create', item: { ...childLinkKey(parent, taskId), taskId, expires: now + RELATED_RETENTION_MS } },
   {

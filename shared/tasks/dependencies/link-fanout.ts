@@ -4,15 +4,15 @@ import { type Change, equals } from '../../ports/conditions.ts';
 import type { Item, Records, Ref } from '../../ports/records.ts';
 import { reconcileDependencies } from './reconcile-dependencies.ts';
 
-/** What is to be done to all tasks that a task has links to, and how far that has come where they are too many for one go. */
+/** A change of all linked tasks, and its progress. */
 export interface FanoutCursor extends Item {
   sk: 'fanout';
   project: string;
   task: string;
-  /** Its children are changed; those that wait for it are looked at. */
+  /** Subtasks are changed; dependents are reconciled. */
   relation: TaskRelation;
   change?: Change;
-  /** The last link that was followed. */
+  /** The last processed link. */
   cursor: string;
 }
 
@@ -23,11 +23,11 @@ const fanoutCursorRef = ({ project, task, relation }: FanoutTarget): Ref<FanoutC
   sk: 'fanout',
 });
 
-/** The children of a task, all that the change fits. Where it ends them, each then ends its own. */
+/** A change that ends a subtask reaches its own subtasks by its effects. */
 export const updateChildren = (deps: Deps, { project, id }: Task, change: Change): Promise<void> =>
   startFanout(deps, { project, task: id, relation: 'child', change });
 
-/** All that wait for the task, or ended because it had failed. */
+/** Tasks that wait for it, or failed because of it. */
 export const reconcileDependents = (deps: Deps, { project, id }: Task): Promise<void> =>
   startFanout(deps, { project, task: id, relation: 'dependent' });
 
@@ -51,7 +51,7 @@ export const onFanoutTimer = async (deps: Deps, fanout: FanoutCursor): Promise<v
   await deps.records.update(key, { if: unchanged, set: { cursor: reachedUpTo, due } }, deps.newId());
 };
 
-/** One page of links. Says up to where it came; undefined at the end. */
+/** Returns its last link; undefined at the end. */
 const processLinkPage = async (deps: Deps, target: FanoutTarget, after?: string): Promise<string | undefined> => {
   const links = await listLinks(deps.records, taskRef(target.project, target.task).pk, target.relation, after);
   const ids = links.map(({ taskId }) => taskId);
@@ -67,12 +67,12 @@ const updateOwnChildren = async (
   change: Change,
 ): Promise<void> => {
   const children = await records.getMany(ids.map((id) => taskRef(parent.project, id)));
-  // Another task may have the id of one that is long gone.
+  // Another task may have the id by now.
   const own = children.filter((child) => child.parent === parent.task);
   await Promise.all(own.map(({ project, id }) => records.update(taskRef(project, id), change, newId())));
 };
 
-/** That another task has this one as its parent, or waits for it; it stands with this one. */
+/** In the partition of the parent or dependency. */
 export interface TaskLink extends Item {
   taskId: string;
 }
@@ -80,6 +80,6 @@ type TaskRelation = 'child' | 'dependent';
 
 const LINKS_PAGE_SIZE = 100;
 
-/** The links of a task, a page at a time. */
+/** One page. */
 export const listLinks = (records: Records, pk: string, kind: TaskRelation, after?: string): Promise<TaskLink[]> =>
   records.query<TaskLink>({ pk: pk, prefix: `${kind}#`, after, limit: LINKS_PAGE_SIZE });

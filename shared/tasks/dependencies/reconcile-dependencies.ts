@@ -17,7 +17,6 @@ export const checkDependencyCount = (ids: readonly string[]): ParleyError | unde
         details: { limit: MAX_DEPENDENCIES },
       });
 
-/** Those of the request's dependencies that are not completed yet. */
 export const findOpenDependencies = async (
   deps: Deps,
   caller: Caller,
@@ -35,22 +34,22 @@ export const findOpenDependencies = async (
   });
 };
 
-/** How a task begins that must wait. Its time to live counts from when it is queued. */
+/** The time to live starts when it is queued. */
 export const buildWaitingFields = (awaited: Task[], now: number): Partial<NewItem<Task>> =>
   awaited.length === 0 ? {} : { status: 'waiting', queueGeneration: 0, due: now + RECHECK_MS };
 
 /**
- * Written with the task: a link to it with each that it waits for. It only says whom to look at when there is news: what
- * becomes of a task follows from what those that it waits for are then, so that news may come twice, late or in any order.
+ * Links from each dependency to the task. They only say what to reconcile: the state follows from the dependencies as
+ * they are, so notifications may be duplicated, late or reordered.
  */
 export const buildDependentLinkWrites = (awaited: Task[], taskId: string, now: number): TransactionWrite[] =>
   awaited.flatMap(({ pk, sk }) => [
-    // The time tells it from the link of a task that had the id long before.
+    // The time separates it from the link of an earlier task with this id.
     { kind: 'create', item: { pk, sk: `dependent#${taskId}#${now}`, taskId, expires: now + RELATED_RETENTION_MS } },
     { kind: 'update', key: { pk, sk }, change: { add: { dependentCount: 1 } } },
   ]);
 
-/** Does to the task what follows from those that it waits for. Whoever wrote to it in between has it looked at again. */
+/** Computes the state from all dependencies. A concurrent write triggers it again. */
 export const reconcileDependencies = async (deps: Deps, project: string, taskId: string): Promise<void> => {
   const ref = taskRef(project, taskId);
   const task = await deps.records.get(ref);
