@@ -37,7 +37,6 @@ export const BatchView = z.object({
 });
 export type BatchView = z.output<typeof BatchView>;
 
-/** The batch with the state of each item. */
 export const loadBatchView = async (deps: Deps, batch: Batch): Promise<BatchView> => {
   const shown = new Map<string, BatchItemResult>();
   const byKind = Map.groupBy(batch.items, ({ kind }) => kind);
@@ -59,7 +58,7 @@ export const loadBatchView = async (deps: Deps, batch: Batch): Promise<BatchView
   };
 };
 
-/** For whoever asked for it. With `waitMs`, the answer comes when it has ended, or after that time. */
+/** By its requester. With `waitMs`, returns when the batch has ended, or after that time. */
 export const getBatch = async (
   deps: Deps,
   caller: Caller,
@@ -78,7 +77,7 @@ const getReadableBatch = async (deps: Deps, caller: Caller, id: string): Promise
   throw batchNotFoundError(id);
 };
 
-/** How it ended, as a message from Parley that every dialect can tell. */
+/** The outcome as a message from Parley. */
 export const toDirectMessage = (batch: Batch): DirectMessage => {
   const { pk, v, token, at, project, id, from: to, endedAt = at, expires = at, fingerprint } = batch;
   return {
@@ -108,7 +107,7 @@ export const toDirectMessage = (batch: Batch): DirectMessage => {
 /** Of an item, beside how it ended. */
 interface BatchItemResult {
   result?: Json;
-  /** Where the result is, if it is too large to stand here. */
+  /** If the result is too large to be included. */
   uri?: string;
   error?: { code: string; message: string };
 }
@@ -141,7 +140,7 @@ const RESULT_LOADERS: Readonly<Record<BatchItem['kind'], ItemResultLoader>> = {
   turn: loadTurnResults,
 };
 
-/** By their ids; what is no longer kept is missing. */
+/** Expired ones are missing. */
 const loadItemResults = (
   deps: Deps,
   project: string,

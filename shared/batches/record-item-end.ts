@@ -8,7 +8,7 @@ import type { BatchMembership } from '../model/task.ts';
 import { and, type Change, equals, exists, greaterThan } from '../ports/conditions.ts';
 import { updateWithRetry } from '../storage/update-with-retry.ts';
 
-/** The id of the message that tells how the batch ended. */
+/** Of the outcome of the batch. */
 export const getBatchMessageId = ({ id }: Pick<Batch, 'id'>): string => uuidFromSeed(['batch end', id]);
 
 /**
@@ -34,7 +34,7 @@ export const recordItemEnd = async (
       return buildBatchEndChange(deps, { ...batch, itemEnds: { ...batch.itemEnds, [index]: end } });
     });
   } catch (error) {
-    // It ended long ago, and is no longer kept.
+    // The batch has expired.
     if (!(error instanceof ParleyError && error.code === 'batch_not_found')) throw error;
   }
 };
@@ -42,7 +42,7 @@ export const recordItemEnd = async (
 export const batchNotFoundError = (id: string): ParleyError =>
   new ParleyError('batch_not_found', `There is no batch ${id}.`);
 
-/** The end of the batch, if nobody wrote in between. It then stands in its requester's inbox itself, if it is to. */
+/** Conditional on the version. The batch is then in the index of its requester's inbox. */
 export const buildBatchEndChange = ({ clock, config }: Deps, batch: Batch, why?: 'timeout'): Change => {
   const now = clock.now();
   const stopped: BatchItemEnd = { status: 'cancelled', isStopped: true };

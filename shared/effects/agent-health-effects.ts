@@ -8,7 +8,7 @@ import type { RecordChange } from '../ports/records.ts';
 
 const PAUSE_EVENTS = { pause: 'agent.paused', stop: 'agent.stopped' } as const;
 
-/** What follows from one write to the health of an agent: it is announced when it comes, falls silent, is well or not, and rests. */
+/** Publishes that an agent came online or went offline, its health, and its pause. */
 export const computeHealthEffects = ({ before, after }: RecordChange<AgentHealth>): Effect[] => {
   if (!after) return [];
   const announced: [type: EventType, data: JsonObject][] = [];
@@ -38,5 +38,5 @@ export const computeHealthEffects = ({ before, after }: RecordChange<AgentHealth
     : published;
 };
 
-/** What others call their status says what they do, not how they are. */
+/** For other agents the status is an activity, not their health. */
 const hasHealthGrade = ({ silentMs, status }: AgentHealth): boolean => silentMs !== undefined || status === UNHEALTHY;

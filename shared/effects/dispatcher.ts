@@ -8,11 +8,11 @@ import type { RecordChange } from '../ports/records.ts';
 import { type ExecutableEffect, executeEffects } from './effect-handlers.ts';
 import { computeEffects } from './record-handlers.ts';
 
-/** Carries out what follows from some changes. It may be called again with the same ones: every effect is safe to repeat. */
+/** Idempotent. */
 export const dispatchChanges = async (deps: Deps, changes: RecordChange[]): Promise<void> =>
   executeEffects(deps, await expandForRelay(deps, changes.flatMap(computeEffects)));
 
-/** What is for somebody on NATS waits for the relay, in the order of the changes that it follows from. */
+/** Effects for agents on NATS become queue messages of the relay, in the order of their changes. */
 const expandForRelay = async (deps: Deps, effects: Effect[]): Promise<ExecutableEffect[]> => {
   const expanded = effects.map((effect) => expandEffectForRelay(deps, effect));
   return expanded.every((one) => Array.isArray(one)) ? expanded.flat() : (await Promise.all(expanded)).flat();

@@ -21,12 +21,12 @@ import { sendWakeup } from '../turns/wakeups/wakeups.ts';
 import { stopBatchItem } from '../workflows/batches/batch-lifecycle.ts';
 import { cancelGraphNodes, reconcileGraph } from '../workflows/graphs/graph-lifecycle.ts';
 
-/** What is for NATS has become a queue message, or nothing, before effects are executed. */
+/** The dispatcher has replaced effects for NATS by queue messages. */
 export type ExecutableEffect = Exclude<Effect, { kind: 'relay' }>;
 type EffectKind = ExecutableEffect['kind'];
 type EffectOf<K extends EffectKind> = Extract<ExecutableEffect, { kind: K }>;
 
-/** All effects of one kind at once. A method, so that the handlers of all kinds are of one type. */
+/** All effects of one kind at once. A method, so that the handlers of all kinds have one type. */
 interface EffectHandler<E extends ExecutableEffect> {
   handle(deps: Deps, effects: E[]): Promise<unknown>;
 }
@@ -36,7 +36,9 @@ const forEach =
   (deps, effects) =>
     Promise.all(effects.map((effect) => execute(deps, effect)));
 
-/** They begin in this order: agents wait for queues. It may come again, and late: every write says what it must find. */
+/**
+ * Started in this order, because agents wait for queues. Effects may be repeated and late: each write is conditional.
+ */
 const HANDLERS: { [K in EffectKind]: EffectHandler<EffectOf<K>>['handle'] } = {
   enqueue: ({ queues }, effects) => queues.send(effects.map(({ message }) => message)),
   publish: ({ events }, effects) => events.publish(effects.map(({ event }) => event)),

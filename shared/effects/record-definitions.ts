@@ -29,7 +29,7 @@ import type { UiMessageAlias } from '../turns/ui-actions/ui-action.ts';
 import type { WakeupRecord } from '../turns/wakeups/wakeups.ts';
 
 type Field<T extends Item> = Exclude<keyof T, keyof Item> & string;
-/** Objects and lists: their size is not bounded by their type. */
+/** Objects and lists have no fixed size. */
 type StructuredField<T extends Item> = {
   [K in Field<T>]-?: NonNullable<T[K]> extends string | number | boolean ? never : K;
 }[Field<T>];
@@ -43,16 +43,16 @@ interface RecordDefinition<T extends Item, Feed extends boolean> {
 }
 
 interface RecordOptions<Feed, Immutable, Compressed, Plain> {
-  /** Its changes have effects, or it may be due within seconds: `record-handlers.ts` has a row for it. */
+  /** Its changes have effects, or its timer is precise: it has a row in `record-handlers.ts`. */
   inChangeFeed?: Feed;
   /**
-   * Stored together as one compressed list, by their order here: new ones come last, and none goes. A field that a condition
-   * names, or that is unset one day, must not be among them.
+   * Stored as one compressed list, by position: append only. No condition may name such a field, and no change may
+   * unset it.
    */
   immutable?: readonly Immutable[];
-  /** Stored by themselves, compressed where that is smaller. No condition and no path of a change may reach into them. */
+  /** Stored one by one, compressed if smaller. No condition or path may reach into them. */
   compressed?: readonly Compressed[];
-  /** Structured fields that conditions or changes reach into, or that are small. */
+  /** Small, or used by conditions and paths. */
   plain?: readonly Plain[];
   /** From the forms that earlier code stored. A condition that names one of its fields names both. */
   migration?: RecordMigration;
@@ -93,8 +93,8 @@ const TURN_REQUEST = [
 ] as const;
 
 /**
- * Every kind of record, by its sort key up to the first `#`. What the dispatcher handles, what the stream lets through and how
- * items are stored follow from it. It imports nothing but types and the port, so that any bundle can have it.
+ * Every kind of record, by its sort key up to the first `#`. The dispatcher, the filter of the stream and the storage
+ * schema follow from it. It imports only types and the port, so any bundle can contain it.
  */
 export const RECORDS = {
   task: defineRecord<Task>()({

@@ -30,9 +30,9 @@ import { computeTaskEffects } from './task-effects.ts';
 
 interface RecordHandlers<T extends Item> {
   effects?(change: RecordChange<T>): Effect[];
-  /** What of it may stand in blobs, which belong to it alone and go with it. */
+  /** Contents that may be blobs. They belong to this record alone and are deleted with it. */
   contents?(record: T): (StoredContent | undefined)[];
-  /** Its due time has come. Whatever it writes is refused if somebody wrote in between; if it is then still due, it comes again. */
+  /** Writes are conditional on the version. If the record is still due then, the timer fires again. */
   onTimer?(deps: Deps, record: T): Promise<void>;
 }
 
@@ -87,7 +87,6 @@ export const computeEffects = (change: RecordChange): Effect[] => {
   return contents ? [...found, ...computeBlobEffects(contents, change)] : found;
 };
 
-/** What time alone does to a record whose due time has come. */
 export const onTimer = async (deps: Deps, record: Item): Promise<void> => getHandlers(record).onTimer?.(deps, record);
 
 const computeBlobEffects = (

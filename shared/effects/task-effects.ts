@@ -24,7 +24,7 @@ import { isEndedByDependency } from '../tasks/dependencies/dependency-transition
 import { buildCancelTransition } from '../tasks/transitions/end-and-requeue.ts';
 import { toConditionalUpdate } from '../tasks/transitions/rules.ts';
 
-/** Everything that follows from one write to a task, and nothing that does not. */
+/** All effects of one write to a task. */
 export const computeTaskEffects = ({ before, after }: RecordChange<Task>): Effect[] => {
   if (!after) return [];
   const effects: Effect[] = [];
@@ -37,14 +37,14 @@ export const computeTaskEffects = ({ before, after }: RecordChange<Task>): Effec
   for (const delivery of deliveries) effects.push({ kind: 'deliver', delivery });
   const report = buildInboxReport(before, after);
   if (report && !after.fromNats) effects.push({ kind: 'deliverReport', report });
-  // The other reports are told there in any case.
+  // Other reports are relayed in any case.
   if (report?.task.failedAttempt && after.fromNats)
     effects.push({ kind: 'enqueue', message: buildReportRelay(after, report.task.failedAttempt) });
   if (isNewlyCancelled(before, after) && after.childCount !== undefined) {
     effects.push({ kind: 'cancelChildren', of: after, change: buildChildCancellation(after) });
   }
   const hasEndedOrBegunAgain = before !== undefined && isOpen(before) !== isOpen(after);
-  // One that ended by what it waited for is looked at too: that may run again by now.
+  // A task that ended because of a dependency may be queued again.
   if (after.status === 'waiting' || (hasEndedOrBegunAgain && isEndedByDependency(after))) {
     effects.push({ kind: 'reconcileDependencies', of: after });
   }
@@ -61,20 +61,20 @@ export const computeTaskEffects = ({ before, after }: RecordChange<Task>): Effec
 const isNewlyCancelled = (before: Task | undefined, after: Task): boolean =>
   before?.status !== 'cancelled' && after.status === 'cancelled';
 
-/** As the parent was: by the same one, at the same time, to be kept for as long. */
+/** Same actor, time and retention as the parent. */
 const buildChildCancellation = ({ cancelledBy = SYSTEM_SENDER, endedAt = 0, expires = endedAt }: Task): Change =>
   toConditionalUpdate(buildCancelTransition(cancelledBy, { now: endedAt, limits: { retentionMs: expires - endedAt } }));
 
-/** A requester on NATS is told of each step, and of a result that it cannot read in an inbox; everything else is delivered. */
+/** For a requester on NATS: all events, and a result that it cannot read in an inbox. */
 const buildNatsNotifications = (taken: TaskEventType[], task: Task): QueueMessage[] => {
-  // Its requester brought the result itself.
+  // The requester had the result before.
   if (!task.fromNats || taken.includes('task.requested')) return [];
   if (taken.includes('task.completed')) return [buildOutcomeRelay(task.project, buildOutcome(task, task.from))];
   const isReport = isHeld(task) && (taken.includes('task.claimed') || taken.includes('task.progress'));
   return isReport ? [buildReportRelay(task)] : [];
 };
 
-/** The steps of its life that the task took with this write. A report on an unclaimed task takes two. */
+/** The events of one write. A report on an unclaimed task has two. */
 const computeTaskEvents = (before: Task | undefined, after: Task): TaskEventType[] => {
   if (!before) return after.status === 'completed' ? ['task.requested', 'task.completed'] : ['task.requested'];
   const claims: TaskEventType[] = after.attempt > before.attempt ? ['task.claimed'] : [];

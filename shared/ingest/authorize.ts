@@ -9,12 +9,11 @@ import type { JsonObject } from '../kernel/json/json.ts';
 import type { SignedContent } from '../model/command.ts';
 import { lessThan, notExists, or } from '../ports/conditions.ts';
 
-/** What an agent wants to bring in, by whichever way. */
 interface AuthorizationRequest {
   caller: Caller | RelayCaller;
   /** The named sender; absent if it is the agent whose key it is. */
   from?: string;
-  /** As how many messages it counts. */
+  /** For the rate limit. */
   messageCount: number;
   /** `never` for streamed messages, which have no field for a signature. */
   signature: SignedContent | 'never' | undefined;
@@ -44,9 +43,9 @@ const verifyAndCount = (
   return counted ? counted.then(() => sender) : sender;
 };
 
-/** How far a signed message may be from now, so that nobody can send it again later. */
+/** Bounds how long a captured message can be replayed. */
 const SIGNATURE_WINDOW_MS = 60_000;
-/** What an agent that signs brings in is refused, or only logged, where its signature is not right. */
+/** Throws or only logs, by the registration. */
 const verifySignature = (deps: Deps, sender: RegisteredAgent, signed: SignedContent | undefined): void => {
   const { signing = 'off', id } = sender.agent;
   if (signing === 'off') return;
@@ -97,14 +96,17 @@ export const SIGNATURE_HEADERS = {
 
 interface SignedCallParts {
   method: string;
-  /** Of the route, with parameters in braces, and what they are, decoded: servers differ in what they decode on the way. */
+  /** Of the route, with its decoded parameters, because servers decode paths differently. */
   path: string;
   params: Readonly<Record<string, string>>;
   headers: Readonly<Record<string, string | undefined>>;
   body: unknown;
 }
 
-/** What the signature of a call covers: the call, its body and the headers that change what it means, so that it is worth nothing for another. Undefined where there is none. */
+/**
+ * The signature covers the call, its body, and headers that change its meaning, so it is valid for no other call.
+ * Undefined without a signature.
+ */
 export const buildSignedCall = ({
   method,
   path,
@@ -132,7 +134,7 @@ const isJsonBody = (body: unknown): body is JsonObject => body !== undefined;
 
 const MINUTE_MS = 60_000;
 
-/** Counts the messages of an agent that has a limit, a minute at a time, and refuses those beyond it: several at once all or none. */
+/** Per minute. Several messages are counted as a whole or rejected. */
 export const consumeRateLimit = (deps: Deps, agent: Agent, messages: number): Promise<void> | undefined => {
   const most = agent.limits?.messagesPerMinute;
   return typeof most === 'number' && messages > 0 ? consumeUpTo(deps, agent, messages, most) : undefined;

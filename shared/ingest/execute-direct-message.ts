@@ -15,7 +15,7 @@ export { recordAndRejectViolation } from '../messaging/violations/violation.ts';
 export { answerByReply } from '../tasks/commands/answer-by-reply.ts';
 export { answerTask } from '../tasks/commands/answer-task.ts';
 
-/** It reaches whoever reads all that is sent to it. A full inbox, or nobody there, is no reason to reject a sign of life. */
+/** Relayed to agents that read all messages. A full inbox, or a missing recipient, does not invalidate a heartbeat. */
 export const executeHeartbeat = async (
   deps: Deps,
   { project }: Caller,
@@ -26,7 +26,7 @@ export const executeHeartbeat = async (
 ): Promise<{ duplicate: boolean }> => {
   const { message } = heartbeat;
   const recipient = message && (await findAgent(deps, project, message.to));
-  // Before it counts as heard: whoever repeats it brings both.
+  // Before it is recorded: a repetition does both.
   if (recipient && readsAllInInbox(recipient.agent))
     await sendDirectMessage(deps, { project, dialect, trace, isVisible: true, isDroppable: true }, message);
   return recordHeartbeat(deps, sender, heartbeat, publishedAt);

@@ -35,15 +35,15 @@ import { resolveSenderDialect } from './resolve-sender-dialect.ts';
 export interface IngestResult extends CommandResult {
   id: string;
   dialect: string;
-  /** By which it can be asked for, where what its sender calls it is not unique. */
+  /** A unique id, if that of the sender is not. */
   messageId?: string;
-  /** What a request names to wait for, and is no task that its sender has to do with. */
+  /** Unknown dependencies of a request. */
   ignoredDependencies?: string[];
-  /** What its sender should know, though it was accepted. */
+  /** Warnings about an accepted message. */
   notices?: string[];
-  /** Of a message to many, by which its way can be followed. */
+  /** Of a broadcast. */
   broadcastId?: string;
-  /** What waits for the holder and is more urgent than the task that it reports progress on. */
+  /** Queued tasks that are more urgent than the sender's. */
   waiting?: QueueCounts;
   /** Set if nothing was done, because the message does not concern Parley. */
   skipped?: string;
@@ -51,24 +51,24 @@ export interface IngestResult extends CommandResult {
 
 export interface ReceiveContext {
   caller: Caller | RelayCaller;
-  /** The dialect that the sender named, if any. */
+  /** Chosen by the sender. */
   dialect?: string;
-  /** The profile of that dialect, where it is known already; otherwise it is that of the sender. */
+  /** If known; otherwise that of the sender. */
   profile?: string;
   trace: Trace;
   /** The signature of the call, for dialects whose messages have no field for one. */
   signed?: SignedContent;
-  /** To all agents, or to those of a capability or domain, whoever the message itself names. */
+  /** Its audience, whoever the message names. */
   broadcast?: string;
-  /** It came in on a subject of its dialect: whoever listens there has heard it. */
+  /** Its readers on NATS have it. */
   isAlreadyPublished?: true;
-  /** When it was said on NATS; absent where that is now. */
+  /** Set for messages from NATS. */
   publishedAt?: number;
-  /** Told which task a message is about as soon as that is known, so that whatever is logged from then on says so. */
+  /** Called as soon as the task is known, for the log. */
   onTaskId?: (taskId: string) => void;
 }
 
-/** One message of any dialect, carried out. */
+/** Any message of any dialect. */
 export const ingestMessage = async (deps: Deps, sent: ReceiveContext, message: JsonObject): Promise<IngestResult> => {
   const dialect = await resolveSenderDialect(deps, sent, message);
   const begun = performance.now();
@@ -91,7 +91,7 @@ export const ingestMessage = async (deps: Deps, sent: ReceiveContext, message: J
       signature: signed,
     });
     isAuthorized = true;
-    // Many make the id of a message themselves; some dialects make it of what else it says.
+    // Some dialects derive the message id from the content.
     const given = decoded.givenId ?? message.id;
     if (typeof given === 'string' && toCanonicalId(given) === decoded.messageId) {
       assertNotReserved(decoded.kind === 'request' ? 'A task' : 'A message', decoded.messageId);
@@ -144,7 +144,7 @@ const omitFields = (message: JsonObject, names: readonly string[] = []): JsonObj
 const notBroadcastableError = ({ name }: Dialect): ParleyError =>
   new ParleyError('invalid_request', `A message of ${name} is for whom its subject names: send one to each agent.`);
 
-/** An administrator may call agents in its own name. */
+/** Administrators may call agents directly. */
 const authorizeProtocolMessage = async (
   deps: Deps,
   { caller, publishedAt }: ReceiveContext,
@@ -164,7 +164,7 @@ const resolveRelayedSender = async (
 ): Promise<string> =>
   defaultFrom === undefined || (await findAgent(deps, project, from)) !== undefined ? from : defaultFrom;
 
-/** What the relay brings is as if its agent had called when it said it. */
+/** As if the agent had called at the time of publication. */
 const actAs = async (
   deps: Deps,
   { project }: RelayCaller,
@@ -190,7 +190,7 @@ const broadcastCommand = async (
   return { id: givenId, dialect, duplicate, broadcastId: messageId, notices };
 };
 
-/** A refusal with what the dialect calls it beside it; anything else as it is. */
+/** Adds the dialect's own error fields. */
 export const toProtocolError = (dialect: Dialect, error: unknown): unknown => {
   if (!(error instanceof ParleyError)) return error;
   const protocolDetails = dialect.toProtocolError?.(error);
@@ -199,7 +199,7 @@ export const toProtocolError = (dialect: Dialect, error: unknown): unknown => {
   return new ParleyError(code, message, { issues, retryable, cause, details: { ...details, ...protocolDetails } });
 };
 
-/** What is not to be logged is not told either, so that it costs nothing. */
+/** Absent without an audit log. */
 export const withAuditEntry = <T extends Command>(
   deps: Deps,
   dialect: Dialect,
@@ -214,7 +214,7 @@ export const withAuditEntry = <T extends Command>(
   return { ...command, auditEntry, ...(fallback && { fallback: { ...fallback, auditEntry } }) };
 };
 
-/** The same protocolDetails to many are another message than to one. */
+/** A broadcast is another message than the same content to one agent. */
 const withAudience = (audience: string | undefined, command: TaskCommand): TaskCommand => {
   if (audience === undefined) return command;
   const fingerprint = { fingerprint: computeFingerprint([command.fingerprint, audience]) };
@@ -249,7 +249,7 @@ const logRejection = (
   });
 };
 
-/** Requests and reports are most of what comes in: what only answers and messages between agents need is loaded with the first of them. */
+/** Loaded on demand: most messages are requests and reports. */
 const loadMessaging = () => import('./execute-direct-message.ts');
 
 type ExecutionResult = CreateTaskResult & Pick<IngestResult, 'waiting'>;
@@ -278,7 +278,7 @@ const executeCommand = async (
   }
 };
 
-/** What its sender says after its own result is a message, in protocols whose results need not be the last word. */
+/** In some protocols a message may follow a result. */
 const executeReportOrMessage = async (
   deps: Deps,
   caller: Caller,
@@ -304,7 +304,7 @@ const isAfterOwnResult = (error: unknown, agent: string): boolean =>
   error.details.state === 'completed' &&
   error.details.holder === agent;
 
-/** Whoever says it over NATS reads no answer. */
+/** Senders on NATS read no response. */
 const executeReport = async (
   deps: Deps,
   caller: Caller,

@@ -22,7 +22,7 @@ import {
   taskNotFoundByShortIdError,
 } from '../tasks/ids/short-ids.ts';
 
-/** Some messages are reports only where their sender was given the task that they name, and some name it shortly. */
+/** Turns short ids into task ids, and messages about unknown tasks into their fallback. */
 export const resolveReferences = (
   deps: Deps,
   caller: Caller,
@@ -48,7 +48,7 @@ const resolveTaskByShortId = async (deps: Deps, agent: Agent, report: TaskReport
   return report.fallback;
 };
 
-/** The task of the sender whose holder waits for what the message replies. */
+/** The task whose holder waits for this reply. */
 const findAskedTask = async (deps: Deps, agent: Agent, report: TaskReport): Promise<string | undefined> => {
   const { project, id: requester } = agent;
   const { taskId: id, reply, requester: holder } = report;
@@ -60,7 +60,7 @@ const findAskedTask = async (deps: Deps, agent: Agent, report: TaskReport): Prom
   return task?.from === requester && task.holder === holder && task.status === 'input_required' ? found : undefined;
 };
 
-/** A question to the requester about the task that its sender holds; anything else is a request of its own. */
+/** A question about a task that the sender holds. Otherwise it is a request. */
 const resolveQuestionOrFallback = async (
   deps: Deps,
   { project, id }: Agent,
@@ -81,7 +81,7 @@ const resolveReportOrFallback = async (
   return task && [task.to, task.holder].includes(id) ? report : otherwise;
 };
 
-/** What a request calls shortly: its parent, and what it waits for. */
+/** Parent and dependencies. */
 export const resolveRequestReferences = (
   deps: Deps,
   caller: Caller,
@@ -91,7 +91,7 @@ export const resolveRequestReferences = (
     ? request
     : resolveRequestShortIds(deps, caller, request);
 
-/** What may mean several tasks is the parent of none. */
+/** An ambiguous id is no parent. */
 const resolveParent = async (deps: Deps, caller: Caller, parent: string): Promise<string> => {
   try {
     return await resolveShortId(deps, caller, parent);

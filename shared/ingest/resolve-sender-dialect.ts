@@ -6,7 +6,6 @@ import type { Deps } from '../identity/deps.ts';
 import type { JsonObject } from '../kernel/json/json.ts';
 import type { ReceiveContext } from './ingest-message.ts';
 
-/** The dialect of a message, in the profile of its sender. */
 export const resolveSenderDialect = async (
   deps: Deps,
   { caller, dialect, profile }: Pick<ReceiveContext, 'caller' | 'dialect' | 'profile'>,
@@ -17,7 +16,7 @@ export const resolveSenderDialect = async (
   return resolveDialect(message, dialect, await findProfiledSender(deps, caller, message));
 };
 
-/** In which profile the sender speaks, where somebody else brings its message: an administrator, or the relay. */
+/** The profile of the sender, if an administrator or the relay sends for it. */
 export const findProfiledSender = async (
   deps: Deps,
   { project }: Caller | RelayCaller,

@@ -1,8 +1,7 @@
-/** A message of a call with others, and how they speak of each other. */
+/** A message of a call with several, and its references. */
 export interface BatchedMessage {
-  /** What it may be called. */
   ids: string[];
-  /** The same, and what it is about. */
+  /** The same, and the message or task that it is about. */
   correlationIds: string[];
   dependencyIds: string[];
 }
@@ -38,7 +37,7 @@ export const computeTopologicalOrder = (messages: BatchedMessage[]): Topological
   };
 };
 
-/** What is waited for from there on, be it by what is waited for. */
+/** Transitive. */
 const collectDependencies = (awaited: number[][], index: number, seen = new Set<number>()): Set<number> => {
   for (const other of awaited[index] ?? []) if (!seen.has(other)) collectDependencies(awaited, other, seen.add(other));
   return seen;

@@ -5,7 +5,7 @@ import { RELATED_RETENTION_MS } from '../../kernel/retention.ts';
 import { type Task, taskRef } from '../../model/task.ts';
 import type { Item, Records, Ref } from '../../ports/records.ts';
 
-/** Another id that finds a task: the one under which it was told to somebody who could not be told its own. */
+/** Another id of a task, for agents whose dialect cannot express its own. */
 export interface Alias extends Item {
   sk: 'alias';
   taskId: string;
@@ -13,7 +13,7 @@ export interface Alias extends Item {
 
 const aliasRef = (project: string, id: string): Ref<Alias> => ({ pk: `${project}#alias#${id}`, sk: 'alias' });
 
-/** From now on the id finds the task too. Nobody is told the id before this has resolved. */
+/** Awaited before the id is sent to anyone. */
 export const putAlias = async (
   { records, clock, newId }: Pick<Deps, 'records' | 'clock' | 'newId'>,
   project: string,
@@ -25,8 +25,8 @@ export const putAlias = async (
 };
 
 /**
- * What is done to a task by its own id, done by any of its ids. An alias is always derived, and nobody can give a task such an id: what
- * has no task under a derived id is an alias or nothing, and any other id is that of a task or nothing.
+ * Runs with the task id for any id of a task. Aliases are derived ids, which senders may not use: an unknown derived
+ * id is an alias or nothing.
  */
 export const withResolvedTaskId = async <T>(
   { records }: Pick<Deps, 'records'>,

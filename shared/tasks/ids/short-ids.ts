@@ -10,8 +10,8 @@ import type { Item, NewItem } from '../../ports/records.ts';
 import { findPrior } from '../commands/deduplicate.ts';
 
 /**
- * What a requester and an agent call a task in a protocol that has room for eight digits only. It stands among all tasks with the same
- * digits twice: under its requester, and under the agent that it is for, there apart by requester. Nobody can put one between another's.
+ * An eight-digit id, stored under the requester, and under the recipient and requester. No agent can write into the
+ * list of another.
  */
 interface ShortIdRecord extends Item {
   from: string;
@@ -33,7 +33,7 @@ interface ShortIdAssignment {
   aliasId?: string;
 }
 
-/** As the agent calls it that it is for. */
+/** The recipient's view. */
 export const buildRecipientShortId = (
   { project, id, from }: Pick<Task, 'project' | 'id' | 'from'>,
   { to, sentAt, now, aliasId = id }: ShortIdAssignment,
@@ -46,7 +46,7 @@ export const buildRecipientShortId = (
   expires: now + RELATED_RETENTION_MS,
 });
 
-/** As its requester calls it. */
+/** The requester's view. */
 export const buildRequesterShortId = (
   task: Pick<Task, 'project' | 'id' | 'from'>,
   naming: ShortIdAssignment,
@@ -55,10 +55,10 @@ export const buildRequesterShortId = (
   sk: `${buildRequesterPrefix(task.from)}${toSortableTime(naming.sentAt)}#${task.id}`,
 });
 
-/** More tasks of one pair with the same eight digits than there will ever be. */
+/** Per pair of agents and digits. */
 const MAX_CANDIDATES = 10;
 
-/** The task that a report is about, where it has no more than a short name of it; undefined where there is none. */
+/** The task of a report with a short id; undefined if there is none. */
 export const findTaskByShortId = async (
   deps: Deps,
   agent: Pick<Agent, 'project' | 'id'>,
@@ -69,7 +69,7 @@ export const findTaskByShortId = async (
     findPrior(deps, agent.project, report),
     taskId === '' ? findOnlyAssignedTask(deps, agent, requester) : findNamedTask(deps, agent, requester, taskId),
   ]);
-  // The same message again is about what it was about, though that may no longer be open, or no longer alone.
+  // A repetition is about the same task, even if that is no longer the only open one.
   return sent ? sent.taskId : named;
 };
 
@@ -86,7 +86,7 @@ const findNamedTask = async (
     limit: MAX_CANDIDATES,
   });
   const found = await deps.records.query<ShortIdRecord>(under(buildRecipientPrefix(agent.id, requester)));
-  // What an earlier version named may still be open.
+  // Records of earlier versions may still be open.
   const names = found.length > 0 ? found : await deps.records.query<ShortIdRecord>(under(`${requester}>${agent.id}#`));
   if (names.length <= 1) return names[0]?.taskId;
   const kept = await deps.records.getMany(names.map((name) => taskRef(agent.project, name.taskId)));
@@ -95,7 +95,7 @@ const findNamedTask = async (
   return (held ?? tasks.find(isOpen) ?? tasks[0])?.id;
 };
 
-/** The newest task that the agent gave to the holder under these eight digits. */
+/** Of this requester and holder. */
 export const findRequestedTask = async (
   deps: Deps,
   { project, id }: Pick<Agent, 'project' | 'id'>,
@@ -129,8 +129,8 @@ export const taskNotFoundByShortIdError = ({ taskId, requester, from }: TaskRepo
   );
 
 /**
- * The newest task of these eight digits that the caller asked for, or else was given; any other id is what it is. Digits under which
- * several agents gave it tasks mean none of them.
+ * The caller's newest request with these digits, or else the newest task that it was given. Other ids are returned
+ * unchanged. Digits from several requesters are ambiguous.
  */
 export const resolveShortId = (deps: Deps, caller: Caller, id: string): string | Promise<string> =>
   SHORT_ID.test(id) ? findNewestByShortId(deps, caller, id) : id;

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../kernel/json/json.ts';
 import { getTask, isInProgress } from './get-task.ts';
 import { encodeTask } from './task-view.ts';
 
-/** How the task ended, or what its holder asks, as a message in the dialect, if that comes in time. */
+/** Undefined after `waitMs`. */
 export const awaitOutcome = async (
   deps: Deps,
   caller: Caller,

@@ -1,10 +1,10 @@
 import { canServe } from '../../identity/agents/agent.ts';
 import type { Caller } from '../../identity/auth/authenticate.ts';
 
-/** What a task, or an event that tells of one, says of whom it concerns. */
+/** Agents and routing of a task or of its events. */
 type TaskParties = Partial<Record<'from' | 'to' | 'holder' | 'status' | 'domain' | 'capability', unknown>>;
 
-/** An agent sees what it asked for, what it holds or was given, and what waits in its domains and for its capabilities. */
+/** An agent reads what it requested, holds or was given, and what waits for its domains and capabilities. */
 export const canReadTask = (caller: Caller, task: TaskParties): boolean => {
   if (caller.role === 'admin') return true;
   const { id } = caller.registered.agent;

@@ -14,7 +14,7 @@ export const getStepValue = async (deps: Deps, caller: Caller, id: string, name:
   throw new ParleyError('not_found', `The task ${task.id} has no step "${name}".`);
 };
 
-/** Its finished steps, for whoever goes on with the task: small values, and the size of those to ask for by name. */
+/** Small values, and the size of larger ones. */
 export const toStepsView = ({ steps }: Task): JsonObject | undefined =>
   steps &&
   Object.fromEntries(

@@ -13,7 +13,7 @@ interface TaskWithHistory {
   entries: HistoryEntry[];
 }
 
-/** The task and its history. With `waitMs`, the answer comes when the task has ended or asks for input, or after that time. */
+/** With `waitMs`, returns when the task has ended or asks for input, or after that time. */
 export const getTask = (
   deps: Deps,
   caller: Caller,
@@ -36,7 +36,7 @@ const getTaskById = async (
   return { task, entries: hasHistory(task) ? await listHistory(deps, task) : [] };
 };
 
-/** What an agent may see can change while it waits: a task of its domain is another's once that one has claimed it. */
+/** Access may change during the wait, when another agent claims the task. */
 const assertReadable = (deps: Deps, caller: Caller, id: string, task: Task | undefined): Task | Promise<Task> =>
   task && canReadTask(caller, task) ? task : assertReadableByHolder(deps, caller, id, task);
 
@@ -59,5 +59,5 @@ const listHistory = async (deps: Deps, task: Task): Promise<HistoryEntry[]> => {
   return entries.filter((entry) => entry.taskCreatedAt === task.createdAt);
 };
 
-/** Nobody but the agents can bring it further. */
+/** Its holder has to act. */
 export const isInProgress = (task: Task): boolean => isOpen(task) && task.status !== 'input_required';

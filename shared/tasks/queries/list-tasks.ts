@@ -17,16 +17,16 @@ interface TaskListOptions {
 
 interface TaskPage {
   tasks: Task[];
-  /** Absent at the end. A page with a cursor may still be short, or empty: its filter found little so far. */
+  /** Absent at the end. A page with a cursor may be short or empty. */
   cursor?: string;
 }
 
-/** How often one call reads the log, whatever its filter lets through: the cost of a call does not grow with the store. */
+/** Bounds the cost of a call with a selective filter. */
 const MAX_LOG_READS = 5;
-/** How many events are read at a time, but for the first, for which as many are enough as tasks are wanted. */
+/** After the first read, which is as large as the page. */
 const LOG_PAGE_SIZE = 100;
 
-/** A page of tasks, newest first, as the event log tells of their making. */
+/** Newest first, from the event log. */
 export const listTasks = async (deps: Deps, caller: Caller, options: TaskListOptions): Promise<TaskPage> => {
   if (options.status === 'failed') return listFailed(deps, caller, options);
   return isAssignedQuery(options) ? listAssigned(deps, caller, options) : listFromEventLog(deps, caller, options);
@@ -47,7 +47,7 @@ const listFromEventLog = async (deps: Deps, caller: Caller, options: TaskListOpt
       if (!task || !isMatch(caller, task, options) || tasks.some(({ id }) => id === task.id)) continue;
       tasks.push(task);
       if (tasks.length < options.limit) continue;
-      // Where the page goes on, the next one begins behind this task.
+      // The next page starts after this task.
       const until = at + 1 === made.length ? page : await deps.events.read(caller.project, { ...from, limit: at + 1 });
       return { tasks: sortNewestFirst(tasks), cursor: until.cursor };
     }
@@ -56,10 +56,10 @@ const listFromEventLog = async (deps: Deps, caller: Caller, options: TaskListOpt
   return { tasks: sortNewestFirst(tasks), cursor };
 };
 
-/** Of tasks that were made close together, the log may tell of the later one first. */
+/** The log may have close creations in reverse order. */
 const sortNewestFirst = (tasks: Task[]): Task[] => tasks.toSorted((a, b) => b.createdAt - a.createdAt);
 
-/** For each event the task that it tells the making of, if it is still there. A task that is run again is announced again. */
+/** Tasks of creation events. A retry publishes one too. */
 const findCreatedTasks = async (deps: Deps, events: ParleyEvent[]): Promise<(Task | undefined)[]> => {
   const refs = new Map(
     events.filter(({ id }) => id.endsWith(':1:task.requested')).map((event) => [event.id, toTaskRef(event)]),
@@ -67,14 +67,14 @@ const findCreatedTasks = async (deps: Deps, events: ParleyEvent[]): Promise<(Tas
   const tasks = await deps.records.getMany([...refs.values()]);
   return events.map((event) => {
     const pk = refs.get(event.id)?.pk;
-    // Another task may have its id by now.
+    // Another task may have the id by now.
     return tasks.find((task) => task.pk === pk && task.createdAt <= event.at);
   });
 };
 
 const toTaskRef = ({ project, data }: ParleyEvent): Ref<Task> => taskRef(project, String(data.taskId));
 
-/** Those failed for good have a list of their own, so that finding the few among millions costs nothing. */
+/** Dead letters have their own index. */
 const listFailed = async (deps: Deps, caller: Caller, options: TaskListOptions): Promise<TaskPage> => {
   const { limit } = options;
   const p = failedListKey(caller.project);

@@ -17,7 +17,6 @@ import { listLinks } from '../dependencies/link-fanout.ts';
 const time = z.iso.datetime().optional();
 const anyValue = z.unknown();
 
-/** With whatever its agent said beside. */
 const ErrorView = z.looseObject({
   code: z.string(),
   message: z.string(),
@@ -25,7 +24,7 @@ const ErrorView = z.looseObject({
   details: anyValue.optional(),
 });
 
-/** A task as a task-format response, with more of what Parley knows about it. */
+/** A Task Format response with more fields. */
 export const TaskView = z.object({
   id: z.string(),
   status: z.enum(['pending', 'in_progress', 'input_required', 'completed', 'failed', 'cancelled']),
@@ -84,11 +83,11 @@ const RESPONSE_STATUS: Record<TaskStatus, TaskView['status']> = {
   cancelled: 'cancelled',
 };
 
-/** What its holder has received and not begun is pending, where the holder says so. */
+/** A claimed task is pending, if the holder says so. */
 const toResponseStatus = ({ status, claimNote, hasAsked }: Task): TaskView['status'] =>
   status === 'claimed' && claimNote?.status === 'pending' && !hasAsked ? 'pending' : RESPONSE_STATUS[status];
 
-/** When it ends unless somebody claims or answers it, whichever its time to live bounds. */
+/** By its time to live. */
 const getExpiry = (task: Task): number | undefined => {
   if (!isOpen(task)) return undefined;
   return task.status === 'requested' ? task.deadline : task.answerBy;
@@ -168,7 +167,7 @@ export const loadTaskView = async (deps: Deps, task: Task, entries: HistoryEntry
 const listChildIds = async (deps: Deps, task: Task): Promise<string[]> =>
   (await listLinks(deps.records, task.pk, 'child')).map(({ taskId }) => taskId);
 
-/** The newest message about the task, as an agent of the dialect would have sent it. */
+/** In the given dialect. */
 export const encodeTask = async (deps: Deps, task: Task, name: string): Promise<JsonObject> => {
   const encoder = getEncoder(getDialect(name));
   if (!isOpen(task)) {

@@ -17,21 +17,19 @@ import { applyTo, requireOpen, requireRetryable, type Transition } from './rules
 
 export interface TaskLimits {
   leaseMs: number;
-  /** What a claim may name as its lease, and how far an estimate lengthens it, at the most. */
+  /** For leases of claims, and for estimates. */
   maxLeaseMs: number;
-  /** How long signs of life of its holder keep a task of which it says nothing. */
+  /** How long heartbeats keep a task without a report. */
   maxSilentWorkMs: number;
   maxAttempts: number;
-  /** How long a finished task is kept. */
   retentionMs: number;
-  /** A queue message that nobody saw for this long may be lost; the task is then sent again, ever more rarely. */
+  /** Then the queue message may be lost. The pauses grow. */
   requeueMs: number;
-  /** The delay before a failed attempt is first repeated; it doubles each time. */
+  /** Doubled for each further attempt. */
   retryMs: number;
   maxRetryMs: number;
 }
 
-/** When something is done to a task, and under which limits. */
 export interface TransitionContext {
   now: number;
   limits: TaskLimits;
@@ -47,13 +45,13 @@ interface EndContext {
   limits: Pick<TaskLimits, 'retentionMs'>;
 }
 
-/** Whoever asked for it, or an administrator, no longer wants it. */
+/** By the requester or an administrator. */
 export const buildCancelTransition = (who: string, when: EndContext): Transition => ({
   rules: [requireOpen],
   change: mergeChanges(buildEndChange('cancelled', when), { set: { cancelledBy: who } }),
 });
 
-/** A failed or expired task runs again, with as many attempts as a new one. */
+/** With all attempts again. */
 export const buildRetryChange = (task: Task, when: TransitionContext, by: string): Change | ParleyError =>
   applyTo(task, {
     rules: [requireRetryable],
@@ -80,10 +78,7 @@ export const buildRetryChange = (task: Task, when: TransitionContext, by: string
     }),
   });
 
-/**
- * Where it will stand when it is completed. What belongs to a batch comes to its requester with the batch, and a requester on NATS
- * reads no inbox.
- */
+/** Set at creation; the completing write adds the sort key. Items of a batch and requesters on NATS have none. */
 export const inboxKey = ({
   project,
   from,
@@ -93,13 +88,12 @@ export const inboxKey = ({
   batchMembership || fromNats ? undefined : { pk: inboxPk(project, from) };
 
 /**
- * When a queued task is first looked at: before its queue message could be lost, and no later than the lease of whoever
- * claims it would end, so that a claim need not move it.
+ * Before the queue message may be lost, and not after the lease of a claim would end, so a claim need not change it.
  */
 export const computeFirstCheckAt = (now: number, deadline: number, { requeueMs, leaseMs }: TaskLimits): number =>
   Math.min(deadline, now + Math.min(requeueMs, leaseMs));
 
-/** Back to the queue under the next entry. */
+/** With the next generation. */
 export const buildEnqueueChange = (deadline: number, { now, limits }: TransitionContext): Change => ({
   set: {
     status: 'requested',
@@ -117,18 +111,18 @@ export const buildEndChange = (status: TaskStatus, { now, limits }: EndContext):
   unset: ['byHolder', 'due', 'leaseUntil', 'notBefore', 'prompt', 'askedAt'],
 });
 
-/** Failed for good: a dead letter, in the list of those. */
+/** A dead letter, in its index. */
 export const buildFailureChange = (task: Task, when: TransitionContext, error: TaskError): Change =>
   mergeChanges(buildEndChange('failed', when), {
     set: { error, byList: timeOrderedKey(failedListKey(task.project), when.now, task.id) },
   });
 
-/** So many attempts count for nothing; each further one that is given back counts. */
+/** Further releases count as attempts. */
 const MAX_UNCOUNTED_ATTEMPTS = 100;
 
 /**
- * Back to its queue at once, as if it had not been claimed. After its time to live, or where that was done too often, it counts as an
- * attempt that failed, so that no worker can go round in a circle for ever.
+ * Queued at once. After the time to live, or too many releases, it counts as a failed attempt, so no task is released
+ * forever.
  */
 export const buildReleaseChange = (task: Task, when: TransitionContext): Change => {
   if (task.deadline > when.now && (task.uncountedAttempts ?? 0) < MAX_UNCOUNTED_ATTEMPTS) {
@@ -164,11 +158,11 @@ export const buildRetryOrFailChange = (task: Task, when: TransitionContext, erro
   };
 };
 
-/** With this one, where its kind is counted: the requester's own policy counts all attempts alike. */
+/** If the error has its own limit. A policy of the requester counts all errors. */
 const countFailure = ({ failures = {}, retry }: Task, { code, attempts }: TaskError): Task['failures'] =>
   attempts === undefined || retry?.maxAttempts ? undefined : { ...failures, [code]: (getOwn(failures, code) ?? 0) + 1 };
 
-/** The requester's own policy comes before the rule of the error, and that before the usual doubling. */
+/** The requester's policy, then the rule of the error, then doubling. */
 const computeRetryDelayMs = (task: Task, error: TaskError, limits: TaskLimits): number => {
   const { retry } = task;
   const attempt = Math.max(1, countSpentAttempts(task));
@@ -177,7 +171,6 @@ const computeRetryDelayMs = (task: Task, error: TaskError, limits: TaskLimits): 
   return Math.min(delay[retry?.backoff ?? error.backoff ?? 'exponential'], limits.maxRetryMs);
 };
 
-/** What a task forgets when its holder loses it. */
 export const LEASE_FIELDS = [
   'byHolder',
   'holder',

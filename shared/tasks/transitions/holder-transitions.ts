@@ -45,29 +45,27 @@ import {
 
 export interface Actor extends TransitionContext {
   agent: string;
-  /** Those of which it is handed everything. */
+  /** Domains that the agent serves completely. */
   domains: readonly string[];
-  /** Its capabilities, for tasks that only a capability decides on. */
+  /** Declared capabilities. */
   capabilities: readonly string[];
-  /** Why it may claim nothing now. */
   pause?: AgentPause;
-  /** Its dialect, where that is logged. */
+  /** If it is audited. */
   holderLogDialect?: string;
 }
 
 interface ClaimParameters {
-  /** The entry that the queue message carried. */
+  /** Of the queue message. */
   queueGeneration?: number;
-  /** The `due` that the task is believed to have. */
+  /** Of the queue message. */
   due?: number;
   processedMessage?: ProcessedMessage;
   claimNote?: JsonObject;
-  /** The name of the claim, where it has one. */
   claimId?: string;
   instance?: string;
-  /** How long the lease is, where the claim names that. */
+  /** Of the claim. */
   leaseMs?: number;
-  /** How long its holder thinks that it takes. */
+  /** The holder's estimate. */
   estimateMs?: number;
 }
 
@@ -78,7 +76,7 @@ export const buildClaimTransition = (
   { queueGeneration, due, processedMessage, claimNote, claimId, instance, leaseMs, estimateMs }: ClaimParameters,
 ): Transition => {
   const leaseUntil = by.now + Math.max(leaseMs ?? by.limits.leaseMs, capEstimateMs(by, estimateMs));
-  // Moving `due` costs an index write. One that comes before the lease ends is left: when it comes, it is set anew.
+  // A changed `due` costs an index write. An earlier timer is kept, and sets the next one.
   const keepsDue = due !== undefined && due <= leaseUntil;
   return {
     rules: [
@@ -112,22 +110,19 @@ export const buildClaimTransition = (
   };
 };
 
-/** As far as it is believed. */
+/** Limited by the configuration. */
 const capEstimateMs = ({ limits }: Actor, estimateMs = 0): number => Math.min(estimateMs, limits.maxLeaseMs);
 
-/** A message from the holder. */
 export interface HolderMessage {
   processedMessage: ProcessedMessage;
   isIdentifiedByContent?: true;
-  /** The attempt that it is about, where it says so. */
   attempt?: number;
-  /** When its sender wrote it, where its readers find it in that order. */
+  /** If its readers sort by it. */
   sequenceInfo?: SequenceInfo;
-  /** What the log of messages says of it. */
   auditEntry?: JsonObject;
 }
 
-/** The claim as a message of its own. */
+/** A claim by a message. */
 export const claimByMessage = (
   task: Task,
   by: Actor,
@@ -141,7 +136,6 @@ export const claimByMessage = (
     estimateMs,
   });
 
-/** What its holder says of a claim. */
 type ClaimNote = Required<Pick<ClaimParameters, 'claimNote'>> & Pick<ClaimParameters, 'estimateMs'>;
 
 /** Only readers of the task see its earlier holders. */
@@ -152,7 +146,7 @@ const applyClaim = (task: Task, by: Actor, options: ClaimParameters): Change | P
   return task.delegationChain?.includes(by.agent) ? delegationCycleError(by.agent, task.delegationChain) : change;
 };
 
-/** The holder has claimed it some other way, and this is the announcement of that. */
+/** A claim message for a task that is already claimed. */
 export const recordClaimNote = (
   task: Task,
   by: Actor,
@@ -170,7 +164,7 @@ export const recordClaimNote = (
     },
   });
 
-/** Where the estimate is longer than the lease is anyway. */
+/** Undefined if the lease is longer. */
 const computeExtendedLease = (
   { leaseUntil, claimedAt = 0 }: Task,
   by: Actor,
@@ -200,17 +194,17 @@ export const recordProgress = (task: Task, by: Actor, report: HolderMessage, upd
     },
   }));
 
-/** No sign of life shortens the lease that a claim named, or an estimate. */
+/** A renewal never shortens a lease. */
 const computeRenewedLease = ({ leaseMs, leaseUntil = 0 }: Task, { now, limits }: Actor): number =>
   Math.max(leaseUntil, now + (leaseMs ?? limits.leaseMs));
 
-/** By another lease of the usual length, or of that which the task has, where it was seen. */
+/** With the usual lease, or the longer one of the task. */
 export const buildRenewTransition = (by: Actor, attempt?: number, task?: Task): Transition => ({
   rules: [requireHolder(by.agent), ...requireAttempt(attempt)],
   change: { set: { leaseUntil: task ? computeRenewedLease(task, by) : by.now + by.limits.leaseMs } },
 });
 
-/** Without a look at the task: where its lease is the usual one. */
+/** A blind write for the usual lease. */
 export const buildOptimisticRenewal = (by: Actor, attempt?: number): Change =>
   toConditionalUpdate(
     buildRenewTransition(by, attempt),
@@ -218,7 +212,7 @@ export const buildOptimisticRenewal = (by: Actor, attempt?: number): Change =>
     lessThan('leaseUntil', by.now + by.limits.leaseMs),
   );
 
-/** `→ completed`, without a look at the task: whoever holds it may end it. It then stands in its requester's inbox itself. */
+/** `→ completed` as a blind write. The task is then in the index of its requester's inbox. */
 export const buildCompleteTransition = (
   by: Actor,
   report: HolderMessage,
@@ -244,7 +238,10 @@ export const buildCompleteTransition = (
   }),
 });
 
-/** `→ requested` once more, after a delay, while the error and the number of attempts allow it; else `→ failed`. Who waits for an answer may give up, too. */
+/**
+ * `→ requested` after a delay while the error and the attempts allow it, otherwise `→ failed`. Also while it waits
+ * for an answer.
+ */
 export const failAsHolder = (
   task: Task,
   by: Actor,
@@ -267,7 +264,7 @@ export const failAsHolder = (
     };
   });
 
-/** `→ cancelled` by its holder, who gives it up for good. */
+/** `→ cancelled` by its holder, for good. */
 export const cancelAsHolder = (
   task: Task,
   by: Actor,
@@ -288,7 +285,7 @@ export const cancelAsHolder = (
     }),
   }));
 
-/** The holder cannot go on without an answer: the lease and the time to live stand still until it comes. */
+/** Lease and time to live stop until the answer. */
 export const requestInput = (
   task: Task,
   by: Actor,
@@ -305,7 +302,7 @@ export const requestInput = (
         hasAsked: true,
         progress: progress && { ...progress, auditEntry: report.auditEntry, at: by.now },
         outcomeExtensions: extensions,
-        // A question stands in every inbox.
+        // Questions are in every inbox.
         ...buildProcessedFields({ ...held, reportsToInbox: true }, report),
         outcomeAuditEntry: report.auditEntry,
         due: task.answerBy,
@@ -320,7 +317,7 @@ interface Answerer {
   extensions?: JsonObject | undefined;
 }
 
-/** The same agent goes on, with the answer; or whoever claims the task next, where the question said so. */
+/** For the same holder, or for the next one if the question says so. */
 export const provideInput = (
   task: Task,
   when: TransitionContext,
@@ -347,7 +344,7 @@ export const provideInput = (
   return applyTo(task, { rules: [requireInputRequired], change: mergeChanges(next, answered, step) });
 };
 
-/** A question that names a step is not asked again by a later attempt. */
+/** Later attempts do not repeat it. */
 const buildAnswerStepChange = (task: Task, answer: Json): Change | ParleyError => {
   const step = task.prompt?.step;
   return typeof step === 'string' && STEP_NAME.test(step) && getStep(task, step) === undefined
@@ -355,7 +352,7 @@ const buildAnswerStepChange = (task: Task, answer: Json): Change | ParleyError =
     : {};
 };
 
-/** Where nobody holds the task, a report claims it in the same write: the claim may be late, or lost. */
+/** A report on an unclaimed task claims it in the same write: the claim may be late or lost. */
 export const claimThen = (task: Task, by: Actor, then: (held: Task) => Transition): Change | ParleyError => {
   if (task.status === 'input_required' && task.prompt?.resumable === true) return resumeThen(task, by, then);
   if (task.status !== 'requested') return applyTo(task, then(task));
@@ -366,7 +363,7 @@ export const claimThen = (task: Task, by: Actor, then: (held: Task) => Transitio
   return next instanceof Error ? next : mergeChanges(taken, next);
 };
 
-/** Who asked and may go on without an answer does so with its next report. */
+/** An optional question ends with the next report. */
 const resumeThen = (task: Task, by: Actor, then: (held: Task) => Transition): Change | ParleyError => {
   const deadline = task.deadline + by.now - (task.askedAt ?? by.now);
   const leaseUntil = by.now + (task.leaseMs ?? by.limits.leaseMs);
@@ -377,7 +374,6 @@ const resumeThen = (task: Task, by: Actor, then: (held: Task) => Transition): Ch
   return mergeChanges({ set: lease, unset: ['prompt', 'askedAt'], if: next.if }, next);
 };
 
-/** That the message was carried out. */
 export const buildProcessedFields = (
   task: Task,
   report: HolderMessage,

@@ -11,17 +11,17 @@ import { buildEnqueueChange, buildReleaseChange, LEASE_FIELDS } from './end-and-
 import { type Actor, buildProcessedFields, claimThen, type HolderMessage } from './holder-transitions.ts';
 import { requireAssignedTo, requireAttempt } from './rules.ts';
 
-/** What dialects call it that an agent cannot do such work at all, in lower case. */
+/** In lower case. */
 const UNABLE_CODES = new Set(['skill_missing', 'capability_not_found', 'unauthorized']);
 
 export const isDecline = ({ code }: TaskError): boolean => UNABLE_CODES.has(code.toLowerCase());
 
-/** So many are remembered in a task; who comes after them and cannot do it either ends it. */
+/** The next decline fails the task. */
 const MAX_DECLINES = 20;
 
-/** To whom a task goes on whose holder cannot do it. */
+/** Where a declined task goes. */
 export interface AlternativeHolders {
-  /** The capability, where that has a queue of its own. */
+  /** Set if it has its own queue. */
   routingCapability?: string;
 }
 
@@ -54,11 +54,11 @@ export const findAlternativeHolders = async (
   return isCapabilityDeclared(served, capability) && !task.deliveryTarget ? { routingCapability: capability } : {};
 };
 
-/** Whether the agent can be given the task where that waits: on NATS, over HTTP, or either. */
+/** On NATS, over HTTP, or either. */
 const isReachable = ({ deliveryTarget, extensions }: Task, agent: Agent): boolean =>
   deliveryTarget === 'both' || isDeliveredOverNats(agent, extensions) === (deliveryTarget === 'nats');
 
-/** Who cannot do it hands it on: to the others, and without an attempt spent. */
+/** To other providers, without spending an attempt. */
 export const buildReassignChange = (
   task: Task,
   by: Actor,
@@ -87,7 +87,6 @@ export const buildReassignChange = (
     ),
   }));
 
-/** Its holder gives it back, for whoever comes next. */
 export const buildHolderReleaseChange = (task: Task, by: Actor, report: HolderMessage): Change | ParleyError =>
   claimThen(task, by, (held) => ({
     rules: [requireAssignedTo(by.agent), ...requireAttempt(report.attempt)],

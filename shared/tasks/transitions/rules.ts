@@ -17,19 +17,19 @@ import {
 } from '../../ports/conditions.ts';
 import type { Item } from '../../ports/records.ts';
 
-/** One thing that must be true of a record, and what to say where it is not. */
+/** A condition with its error. */
 export interface Rule<T extends Item = Task> {
   holds: Condition;
   toError: (record: T) => ParleyError;
 }
 
-/** A change of a record with the rules that allow it: conditions of the write, and reasons for its refusal. */
+/** A change with its rules. */
 export interface Transition<T extends Item = Task> {
   rules: Rule<T>[];
   change: Change;
 }
 
-/** The change as one conditional write that needs no read before it. */
+/** A blind conditional write. */
 export const toConditionalUpdate = <T extends Item>(
   { rules, change }: Transition<T>,
   ...more: Condition[]
@@ -38,7 +38,7 @@ export const toConditionalUpdate = <T extends Item>(
   if: and(...rules.map((rule) => rule.holds), ...more),
 });
 
-/** The same on a record that was seen: refused with its reason, or written only if nobody wrote in between. */
+/** On a read record: an error, or a write conditional on its version. */
 export const applyTo = <T extends Item>(record: T, { rules, change }: Transition<T>): Change | ParleyError => {
   const broken = rules.find((rule) => !evaluateCondition(rule.holds, record));
   return broken ? broken.toError(record) : { ...change, if: equals('v', record.v) };
@@ -68,13 +68,13 @@ export const requireRetryDelayOver = (now: number): Rule => ({
 
 interface ClaimCandidate {
   agent: string;
-  /** Those of which it is handed everything. */
+  /** Domains that the agent serves completely. */
   domains: readonly string[];
   capabilities: readonly string[];
   pause?: AgentPause;
 }
 
-/** A record that was seen shows its capability, whichever queue it waits in; a blind write can name the queue's only. */
+/** A read record shows its capability; a blind write knows only the queue. */
 export const requireEligible = ({ agent, domains, capabilities }: ClaimCandidate): Rule => ({
   holds: or(
     equals('to', agent),
@@ -95,7 +95,7 @@ export const requireEligible = ({ agent, domains, capabilities }: ClaimCandidate
     ),
 });
 
-/** Who was told to pause or stop goes on with what it holds, and is given nothing new. */
+/** A paused agent keeps its tasks and gets no new ones. */
 export const requireNotPaused = ({ agent, pause }: Pick<ClaimCandidate, 'agent' | 'pause'>): Rule[] =>
   pause === undefined
     ? []
@@ -117,7 +117,7 @@ export const requireQueueGeneration = (entry: number): Rule => ({
   toError: (task) => new ParleyError('stale_attempt', `The task ${task.id} has been queued again since.`),
 });
 
-/** The timers will still look at the task when the queue message said they would. */
+/** The timer is still where the queue message says. */
 export const requireDue = (due: number): Rule => ({ ...requireUnclaimed, holds: equals('due', due) });
 
 export const requireHolder = (agent: string): Rule => requireHolderInStatus(agent, 'claimed', 'in_progress');

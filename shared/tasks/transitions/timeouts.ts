@@ -11,10 +11,10 @@ import {
   type TransitionContext,
 } from './end-and-requeue.ts';
 
-/** How often a task that waits for others is looked at without any news of them. */
+/** For tasks that wait for dependencies. */
 export const RECHECK_MS = DAY_MS;
 
-/** When the task must next be looked at. Its `due` is never later than this; it may be earlier. */
+/** `due` may be earlier, never later. */
 export const computeNextCheckAt = (task: Task, limits: TaskLimits): number | undefined => {
   if (task.endedAt !== undefined) return undefined;
   const at = capByAnswer(task, computeStateCheckAt(task, limits) ?? Infinity);
@@ -33,26 +33,26 @@ const computeStateCheckAt = (task: Task, limits: TaskLimits): number | undefined
   );
 };
 
-/** Whoever has claimed it once has acknowledged it. */
+/** A claim acknowledges a task. */
 const getAcknowledgeDeadline = ({ acknowledgeBy = Infinity, unacknowledgedAt, attempt }: Task): number =>
   unacknowledgedAt === undefined && attempt === 0 ? acknowledgeBy : Infinity;
 
-/** What time alone does to a task whose `due` has come, if nobody wrote in between. */
+/** Conditional on the version. */
 export const timerTransition = (task: Task, when: TransitionContext): Change => ({
   ...computeTimerChange(task, when),
   if: equals('v', task.v),
 });
 
-/** Queued once more, for whoever of its agent comes first; unless something else is due. */
+/** Its instance is gone: any instance may claim it. */
 export const buildAnyInstanceChange = (task: Task, when: TransitionContext): Change =>
   task.notBefore === undefined && task.deadline > when.now
     ? { ...mergeChanges(buildEnqueueChange(task.deadline, when), { unset: ['instance'] }), if: equals('v', task.v) }
     : timerTransition(task, when);
 
-/** The same for a task that waits in its domain's queue, and for whose capability there is a queue of its own by now. */
+/** Its capability has a queue now. */
 export const buildCapabilityQueueChange = (task: Task, when: TransitionContext): Change => {
   const routingCapability: Change = { set: { routingCapability: task.capability }, unset: ['byHolder'] };
-  // It will be queued by itself, and then there.
+  // It will be queued there anyway.
   if (task.status === 'waiting' || (task.notBefore ?? 0) > when.now)
     return { ...routingCapability, if: equals('v', task.v) };
   return task.status === 'requested' && task.deadline > when.now
@@ -65,7 +65,7 @@ const computeTimerChange = (task: Task, when: TransitionContext): Change => {
   if (look === undefined) return { unset: ['due'] };
   if (look > when.now) return { set: { due: computeHalfway(task, look, when.now) } };
   if (isAnswerOverdue(task, when.now)) return buildEndChange('expired', when);
-  // Whatever is written to a task that waits has it looked at.
+  // Every write reconciles a waiting task.
   if (task.status === 'waiting') return { set: { due: when.now + RECHECK_MS } };
   if (task.status !== 'requested') return buildLeaseExpiredChange(task, when);
   if (task.notBefore !== undefined) return buildEnqueueChange(task.deadline, when);
@@ -80,16 +80,15 @@ const computeTimerChange = (task: Task, when: TransitionContext): Change => {
   return { set: { requeueCount: resent, due: next && computeHalfway(task, next, when.now) } };
 };
 
-/** Whoever asked waits no longer, whoever has it. */
 export const isAnswerOverdue = ({ answerBy = Infinity, endedAt }: Task, now: number): boolean =>
   endedAt === undefined && answerBy <= now;
 
-/** So often at most, however little time is left. */
 const SHORTEST_LOOK_MS = 5000;
 
 /**
- * What waits for those of its whole domain is looked at when half of its time to live is over, then half of what is left, and so on:
- * somebody may have come to declare its capability, and those may be gone. Where nobody could do it, that is noticed anyway.
+ * A task in the queue of its domain is checked after half of its time to live, then after half of the rest: its
+ * capability may be declared by now, and the other providers may be gone. Tasks without a provider are checked
+ * anyway.
  */
 const computeHalfway = (task: Task, look: number, now: number): number => {
   const { status, to, domain, routingCapability, deliveryTarget, byHolder, notBefore, queuedAt, deadline } = task;

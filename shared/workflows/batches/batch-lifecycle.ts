@@ -18,7 +18,7 @@ import { forceStop } from '../../turns/lifecycle/stop-turn.ts';
 import { createForkTurns } from '../../turns/tool-calls/fork-join.ts';
 import { createPending, type Notices } from '../deferred/create-pending.ts';
 
-/** Makes the tasks that the batch does not have yet, and tells what their sender should know. One that can no longer be made has failed. */
+/** Creates missing tasks. One that is no longer possible has failed. */
 export const createBatchItems = async (deps: Deps, batch: Batch): Promise<Notices> => {
   if (!batch.pendingRequests || batch.status !== 'open') return new Map();
   const ref = batchRef(batch.project, batch.id);
@@ -39,14 +39,14 @@ export const createBatchItems = async (deps: Deps, batch: Batch): Promise<Notice
     );
     return notices;
   } catch (error) {
-    // Somebody else may have made the last of them, and with that the requests are gone.
+    // A concurrent run may have created the last ones.
     const current = await deps.records.get(ref);
     if (current?.pendingRequests) throw error;
     return new Map();
   }
 };
 
-/** What time does to a batch: what was not begun is begun, and at its deadline it ends. */
+/** Creates missing items, and ends the batch at its deadline. */
 export const onBatchTimer = async (deps: Deps, batch: Batch): Promise<void> => {
   const ref = batchRef(batch.project, batch.id);
   if (batch.status === 'open' && batch.deadline <= deps.clock.now()) {
@@ -61,7 +61,7 @@ export const onBatchTimer = async (deps: Deps, batch: Batch): Promise<void> => {
   }
 };
 
-/** Everything that follows from one write to a batch. What is still running when it ends is stopped. */
+/** Open items are stopped when the batch ends. */
 export const computeBatchEffects = ({ before, after }: RecordChange<Batch>): Effect[] => {
   const effects: Effect[] = [];
   if (!before && after) effects.push({ kind: 'publish', event: buildBatchEvent('batch.requested', after) });
@@ -92,7 +92,6 @@ const buildBatchEvent = (type: 'batch.requested' | 'batch.ended', batch: Batch):
   },
 });
 
-/** For the log of messages. */
 const buildBatchAuditEntries = (batch: Batch): JsonObject[] | undefined => {
   if (batch.requesterLogDialect === undefined) return undefined;
   const directMessage = toDirectMessage(batch);

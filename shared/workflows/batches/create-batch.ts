@@ -27,9 +27,8 @@ import { createBatchItems } from './batch-lifecycle.ts';
 interface NewBatch {
   id?: string;
   from: string;
-  /** Requests of any dialect. */
   messages: JsonObject[];
-  /** The dialect that the sender named, if any. */
+  /** Chosen by the sender. */
   dialect?: string;
   failFast: boolean;
   deadlineSeconds: number;
@@ -39,11 +38,11 @@ interface NewBatch {
 interface CreateBatchResult {
   duplicate: boolean;
   batch: Batch;
-  /** What its sender should know, though it was accepted. */
+  /** Warnings about accepted requests. */
   notices?: string[];
 }
 
-/** Accepts all of the requests or none. Their tasks are made before this resolves or, should it die, a little later. */
+/** Accepts all requests or none. Items are created before this resolves or, after a crash, by the timer. */
 export const createBatch = async (deps: Deps, caller: Caller, wanted: NewBatch): Promise<CreateBatchResult> => {
   const { from, messages, failFast, deadlineSeconds, trace } = wanted;
   const { project } = caller;
@@ -110,7 +109,6 @@ export const createBatch = async (deps: Deps, caller: Caller, wanted: NewBatch):
 interface RequestedItem {
   item: BatchItem;
   name: string;
-  /** Absent for a turn. */
   request?: TaskRequestCommand;
 }
 
@@ -121,7 +119,7 @@ const toRequestedItem = (deps: Deps, submitter: Submitter, pending: PendingReque
   return { item: { kind: 'task', id: request.taskId }, name: request.taskId, request };
 };
 
-/** What has the shape of no dialect is refused later. */
+/** Unrecognised messages are rejected later. */
 const omitMessageStamps = (message: JsonObject, named: string | undefined): JsonObject => {
   const dialect = DIALECTS.find((candidate) =>
     named === undefined ? candidate.isRecognized(message) : candidate.name === named,
@@ -131,7 +129,7 @@ const omitMessageStamps = (message: JsonObject, named: string | undefined): Json
 
 const formatItemPath = ({ batchMembership }: PendingRequest): string => `tasks[${batchMembership?.index}]`;
 
-/** What has the shape of no dialect is wrong already. */
+/** Unrecognised messages are errors. */
 const toPendingRequests = (
   { messages, dialect }: NewBatch,
   batch: string,
@@ -159,7 +157,7 @@ const assertUniqueItems = (names: string[]): void => {
   if (issues.length > 0) throw rejectedRequestsError('The batch', issues);
 };
 
-/** They run side by side. */
+/** Items have no order. */
 const assertIndependentItems = (asked: RequestedItem[]): void => {
   const names = new Set(asked.flatMap(({ name, request }) => [name, request?.givenId]));
   const issues = asked.flatMap(({ request }, child): RequestIssue[] => {

@@ -30,7 +30,7 @@ import { enqueueTurn, prepareEnqueue } from '../../turns/lifecycle/enqueue.ts';
 /** When to continue after a crash. */
 export const CREATE_RETRY_MS = 30_000;
 
-/** The request that a seed becomes. Under its id only this very one is a duplicate, not the same message sent alone. */
+/** Its fingerprint includes the batch or graph: the same message alone is another request. */
 export const toRequest = (
   deps: Deps,
   from: string,
@@ -42,7 +42,7 @@ export const toRequest = (
   return { ...command, ...rest, graph, fingerprint: computeFingerprint([command.fingerprint, graph, rest]) };
 };
 
-/** With what the message calls shortly by its whole name: what that is now, whenever the task is made. */
+/** References are resolved again whenever the task is created. */
 export const withResolvedReferences = async (
   deps: Deps,
   caller: Caller,
@@ -97,7 +97,7 @@ const checkRequest = async (
   return idReusedError(`request with the id ${request.taskId}`);
 };
 
-/** Whether it can be given to somebody, unless it was done before. */
+/** Unless it is already completed. */
 const checkDestination = async (
   deps: Deps,
   caller: Caller,
@@ -116,7 +116,7 @@ const checkDestination = async (
   return lineage instanceof Error ? lineage : undefined;
 };
 
-/** All that is wrong, in one refusal: with the first error's code, and each as an issue. */
+/** One error with the code of the first and an issue for each. */
 export const rejectedRequestsError = (what: string, wrong: RequestIssue[]): ParleyError => {
   const [first] = wrong;
   const issues = wrong
@@ -142,7 +142,7 @@ interface RejectedRequest {
   error: ParleyError;
 }
 
-/** What the sender of each should know, though it was accepted, by the id of its task. */
+/** Warnings by task id. */
 export type Notices = Map<string, string[]>;
 
 interface CreatePendingResult {
@@ -151,8 +151,8 @@ interface CreatePendingResult {
 }
 
 /**
- * Makes tasks and turns of the seeds, each after those that it waits for. It may be called again. What is refused, though it
- * could be accepted when it was asked for, is told; whatever else goes wrong is thrown, and the rest is left for the next time.
+ * Idempotent: creates tasks and turns, each after its dependencies. Rejections become results; other errors are
+ * thrown, and the timer continues.
  */
 export const createPending = async (
   deps: Deps,
@@ -189,17 +189,16 @@ export const formatNotices = (notices: Notices, list: string, ids: string[]): st
   return given.length > 0 ? given : undefined;
 };
 
-/** What a seed becomes: a task, or a turn. */
 interface PendingItem {
   id: string;
   dependencyIds: string[];
-  /** Resolves to what its sender should know. */
+  /** Resolves to warnings. */
   create: () => Promise<string[] | undefined>;
 }
 
 const toPendingItem = (deps: Deps, submitter: Submitter, pending: PendingRequest): PendingItem => {
   const { project, from, trace } = submitter;
-  // What its sender may see and call was checked when it was accepted.
+  // Access was checked when it was accepted.
   const anybody: Caller = { project, role: 'admin' };
   const turn = parseBatchTurn(deps, submitter, pending);
   if (turn) {

@@ -17,9 +17,9 @@ interface NewGraph {
   from: string;
   conversation?: string;
   nodes: GraphNode[];
-  /** A request for each node, each behind those that it waits for. */
+  /** In order of dependencies. */
   pendingRequests: PendingRequest[];
-  /** What is wrong with the graph beside what is wrong with its requests. */
+  /** Errors of the graph itself. */
   issues: RequestIssue[];
   trace: Trace;
 }
@@ -27,11 +27,11 @@ interface NewGraph {
 interface CreateGraphResult {
   duplicate: boolean;
   graph: Graph;
-  /** What its sender should know, though it was accepted. */
+  /** Warnings about accepted requests. */
   notices?: string[];
 }
 
-/** Accepts the whole graph or nothing of it. Its tasks are made before this resolves or, should it die, a little later. */
+/** Accepts all nodes or none. Tasks are created before this resolves or, after a crash, by the timer. */
 export const createGraph = async (
   deps: Deps,
   caller: Caller,

@@ -9,11 +9,10 @@ import { cancelGraphNodes } from './graph-lifecycle.ts';
 
 interface CreateTasksResult {
   graph: Graph;
-  /** Of those of its tasks that were made now. */
   notices?: Notices;
 }
 
-/** Makes the tasks that the graph does not have yet, unless nobody wants it any more. */
+/** Creates missing tasks, unless the graph is cancelled. */
 export const createTasks = async (deps: Deps, graph: Graph): Promise<CreateTasksResult> => {
   if (!graph.pendingRequests) return { graph };
   if (graph.cancelledAt !== undefined) return { graph: await cancelAndCleanUp(deps, graph) };
@@ -27,17 +26,16 @@ export const createTasks = async (deps: Deps, graph: Graph): Promise<CreateTasks
     if (written.outcome === 'written') return { graph: written.after, notices };
     return { graph: written.existing ? await cancelAndCleanUp(deps, written.existing) : graph };
   } catch (error) {
-    // Somebody else may have made the last of them, and with that the requests are gone.
+    // A concurrent run may have created the last ones.
     const current = await deps.records.get(ref);
     if (current && !current.pendingRequests) return { graph: current };
     throw error;
   }
 };
 
-/** What is forgotten of a graph that has all its tasks. */
 const PENDING_FIELDS = ['pendingRequests', 'due'];
 
-/** Tasks that were made while somebody cancelled the graph are cancelled too, before it forgets that there may be such. */
+/** Tasks that were created during the cancellation are cancelled too. */
 const cancelAndCleanUp = async (deps: Deps, graph: Graph): Promise<Graph> => {
   await cancelGraphNodes(deps, graph);
   const written = await deps.records.update(graphRef(graph.project, graph.id), { unset: PENDING_FIELDS }, deps.newId());
@@ -48,7 +46,6 @@ export const onGraphTimer = async (deps: Deps, graph: Graph): Promise<void> => {
   await createTasks(deps, graph);
 };
 
-/** Everything that follows from one write to a graph. */
 export const computeGraphEffects = ({ before, after }: RecordChange<Graph>): Effect[] => {
   if (!after) return [];
   const effects: Effect[] = [];
@@ -56,7 +53,7 @@ export const computeGraphEffects = ({ before, after }: RecordChange<Graph>): Eff
   if (after.cancelledAt !== undefined && before?.cancelledAt === undefined) {
     effects.push({ kind: 'cancelGraphNodes', of: after });
   }
-  // What could not become a task may have been the last that was open.
+  // A rejected node may have been the last open one.
   if (before?.pendingRequests && !after.pendingRequests)
     effects.push({ kind: 'reconcileGraph', project: after.project, graph: after.id });
   if (after.end && !before?.end) effects.push({ kind: 'publish', event: buildGraphEvent('graph.ended', after) });

@@ -9,7 +9,7 @@ import { buildCancelTransition } from '../../tasks/transitions/end-and-requeue.t
 import { toConditionalUpdate } from '../../tasks/transitions/rules.ts';
 import { type GraphView, getOwnGraph, loadGraphView } from './graph-view.ts';
 
-/** Ends every node that is still open, whoever works on it. Cancelling twice is the same as once. */
+/** Idempotent. */
 export const cancelGraph = async (deps: Deps, caller: Caller, id: string): Promise<GraphView> => {
   const graph = await getOwnGraph(deps, caller, id);
   const { status } = await loadGraphView(deps, graph);
@@ -25,12 +25,12 @@ export const cancelGraph = async (deps: Deps, caller: Caller, id: string): Promi
     deps.newId(),
   );
   const cancelled = written.outcome === 'written' ? written.after : (written.existing ?? graph);
-  // The dispatcher does the same; who asked need not wait for it.
+  // Also an effect, but the caller need not wait for it.
   await cancelGraphNodes(deps, cancelled);
   return loadGraphView(deps, cancelled);
 };
 
-/** Those that wait for others first, so that none of them fails because what it waits for was cancelled. */
+/** Dependents first, so that none fails because of a cancelled dependency. */
 export const cancelGraphNodes = async (deps: Deps, graph: Graph): Promise<void> => {
   const { project, cancelledBy = SYSTEM_SENDER, cancelledAt = deps.clock.now() } = graph;
   const change = toConditionalUpdate(
@@ -45,9 +45,9 @@ export const cancelGraphNodes = async (deps: Deps, graph: Graph): Promise<void> 
 };
 
 /**
- * Writes down how the graph ended once none of its nodes is open, and forgets it where one runs again. It follows from what the
- * nodes are now, so that news of them may come twice, late or in any order. What was written is looked at once more: a node may have
- * begun again between the look and the write.
+ * Records the end once no node is open, and removes it after a retry. Computed from the nodes as they are, so
+ * notifications may be duplicated, late or reordered. It checks again after the write: a node may have started in
+ * between.
  */
 export const reconcileGraph = async (deps: Deps, project: string, id: string): Promise<void> => {
   const ref = graphRef(project, id);

@@ -37,7 +37,7 @@ export const GraphView = z.object({
 });
 export type GraphView = z.output<typeof GraphView>;
 
-/** The graph with what each of its nodes is at, for whoever asked for it; and for who works on a node, with what that one may see. */
+/** For the requester, or for the holder of a node with what it may see. */
 export const getGraph = async (deps: Deps, caller: Caller, id: string): Promise<GraphView> => {
   const graph = await deps.records.get(graphRef(caller.project, id));
   if (!graph) throw graphNotFoundError(id);
