@@ -6,7 +6,7 @@ import type { ParleyEvent } from '../../ports/events.ts';
 
 export const AUDIT_LOG_STATUSES = ['success', 'error', 'timeout'] as const;
 
-/** One message as its sender or its recipient would log it. */
+/** A message from the sender's or the recipient's point of view. */
 export interface AuditLogEntry {
   messageId: string;
   timestamp: string;
@@ -15,7 +15,7 @@ export interface AuditLogEntry {
   toAgent?: string;
   type: string;
   status: (typeof AUDIT_LOG_STATUSES)[number];
-  /** How long a request waited to be claimed or answered, and any other message to be read. */
+  /** Until a request was claimed or answered, or another message was read. */
   latencyMs: number;
   evidenceCount: number;
   confidenceScore: number;
@@ -26,7 +26,7 @@ interface AuditLogFilter {
   agent?: string;
   type?: string;
   status?: AuditLogEntry['status'];
-  /** Epoch milliseconds, the first and the last that count. */
+  /** Epoch milliseconds, inclusive. */
   from?: number;
   to?: number;
   limit: number;
@@ -35,23 +35,20 @@ interface AuditLogFilter {
 
 interface AuditLogPage {
   entries: AuditLogEntry[];
-  /** Absent at the end. A page with a cursor may still be short, or empty: its filter found little so far. */
+  /** Absent at the end. A page with a cursor may be short or empty. */
   cursor?: string;
 }
 
-/** How often one call reads the events, whatever its filter lets through: the cost of a call does not grow with the log. */
+/** Bounds the cost of a call with a selective filter. */
 const MAX_READS = 5;
-/** How many events are read at a time, but for the first, for which about as many are enough as entries are wanted. */
+/** After the first read, which is as large as the page. */
 const EVENT_PAGE = 100;
-/** An event tells of a sending and a receipt, of two receipts, or of less. */
+/** Sent and received, received twice, or less. */
 const MAX_ENTRIES_PER_EVENT = 2;
-/** Events are told in about the order in which they happened; none is this late. */
+/** The event log is ordered only roughly. */
 const MAX_DISORDER_MS = 10 * 60_000;
 
-/**
- * The log of messages, newest first. It is read out of the event log, and so costs nothing to write but what events tell of the
- * messages of those dialects that are logged.
- */
+/** Newest first, from the event log: the audit log costs no writes of its own. */
 export const readAuditLog = async (deps: Deps, caller: Caller, filter: AuditLogFilter): Promise<AuditLogPage> => {
   const entries: AuditLogEntry[] = [];
   const seen = new Set<string>();
@@ -67,7 +64,7 @@ export const readAuditLog = async (deps: Deps, caller: Caller, filter: AuditLogF
       seen.add(event.id);
       entries.push(...toAuditEntries(event).filter((entry) => matchesFilter(caller, entry, filter)));
       if (entries.length + MAX_ENTRIES_PER_EVENT <= filter.limit) continue;
-      // Where the page goes on, the next one begins behind this event.
+      // The next page starts after this event.
       return { entries, cursor: (at + 1 === page.events.length ? page : await read(at + 1)).cursor };
     }
     cursor = page.cursor;
@@ -75,7 +72,7 @@ export const readAuditLog = async (deps: Deps, caller: Caller, filter: AuditLogF
   return { entries, cursor };
 };
 
-/** Where a log that ends with a time begins to be read. */
+/** Where to start for entries until a time. */
 const findNewestCursor = (
   { events, clock }: Deps,
   project: string,
@@ -85,7 +82,7 @@ const findNewestCursor = (
   return after < clock.now() ? events.findPositionAt(project, after) : events.getEnd(project);
 };
 
-/** Whose line of the log it is: the sender's own or the recipient's own. */
+/** The sender for sent entries, the recipient for received ones. */
 const getEntryOwner = ({ direction, fromAgent, toAgent }: AuditLogEntry): string | undefined =>
   direction === 'sent' ? fromAgent : toAgent;
 
@@ -98,19 +95,19 @@ const matchesFilter = (caller: Caller, entry: AuditLogEntry, { agent, type, stat
 type Direction = AuditLogEntry['direction'];
 type Speaker = 'requester' | 'holder' | 'sender';
 
-/** What an event says about a message: who spoke, and whether that was its sending, its receipt or both. */
+/** The sender of the message, and whether the event means sent, received or both. */
 const LOGGED_EVENTS: Record<string, { by?: Speaker; directions: Direction[] }> = {
   'task.requested': { by: 'requester', directions: ['sent'] },
   'task.claimed': { by: 'requester', directions: ['received'] },
   'task.expired': { by: 'requester', directions: ['received'] },
   'task.retrying': { by: 'holder', directions: ['sent'] },
-  // By the write that tells of it, progress is to be read in the task, and an outcome in an inbox.
+  // Progress can be read in the task at once, and an outcome in the inbox.
   'task.progress': { by: 'holder', directions: ['sent', 'received'] },
   'task.completed': { by: 'holder', directions: ['sent', 'received'] },
   'task.failed': { by: 'holder', directions: ['sent', 'received'] },
   'task.cancelled': { by: 'holder', directions: ['sent', 'received'] },
   'task.input_required': { by: 'holder', directions: ['sent', 'received'] },
-  // No message leads to these: what reaches somebody is all that they tell.
+  // Only receipts: no message caused these events.
   'task.input_given': { directions: [] },
   'batch.ended': { directions: [] },
   'message.sent': { by: 'sender', directions: ['sent'] },
@@ -131,7 +128,6 @@ const toAuditEntries = (event: ParleyEvent): AuditLogEntry[] => {
   ];
 };
 
-/** The message that the event is about. */
 const toMessageEntries = (event: ParleyEvent, message: JsonObject): AuditLogEntry[] => {
   const { by, directions = [] } = LOGGED_EVENTS[event.type] ?? {};
   const { from: sender, to: addressee, agent } = event.data;

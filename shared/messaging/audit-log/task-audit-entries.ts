@@ -7,8 +7,8 @@ import type { Task, TaskEventType } from '../../model/task.ts';
 import type { NewItem } from '../../ports/records.ts';
 
 /**
- * What an event says for the log of messages: the message that took the task this step, where its sender's dialect is logged, and
- * otherwise what was received of the step, where the dialect of the requester or the holder is.
+ * Audit fields of an event: the message, if its sender's dialect is audited, or else what the requester or holder
+ * received, if theirs is.
  */
 export const buildTaskAuditFields = (type: TaskEventType, task: Task, deliveries: NewItem<Delivery>[]): JsonObject => {
   const waitedMs = task.at - task.createdAt;
@@ -21,7 +21,7 @@ export const buildTaskAuditFields = (type: TaskEventType, task: Task, deliveries
   };
 };
 
-/** Whether what is said to the requester is logged, and what is said to the holder. */
+/** For messages to the requester, and to the holder. */
 const isAuditedFor = ({ auditEntry, holderLogDialect, requesterLogDialect }: Task, isRequester: boolean): boolean =>
   auditEntry !== undefined || holderLogDialect !== undefined || (isRequester && requesterLogDialect !== undefined);
 
@@ -32,7 +32,7 @@ const getSentEntry = (type: TaskEventType, task: Task): JsonObject | undefined =
     case 'task.claimed':
       return task.auditEntry;
     case 'task.expired':
-      // Who had it has it in its log.
+      // Its former holder has it in its log.
       return task.attempt === 0 ? task.auditEntry : undefined;
     case 'task.progress':
       return task.progress?.auditEntry;
@@ -48,14 +48,14 @@ const getSentEntry = (type: TaskEventType, task: Task): JsonObject | undefined =
   }
 };
 
-/** An earlier attempt may have ended with a message that was logged, and this one without. */
+/** An earlier attempt may have ended with an audited message, and this one without. */
 const getOutcomeAuditEntry = (
   { outcomeAuditEntry: auditEntry }: Task,
   id: string | undefined,
 ): JsonObject | undefined =>
   id !== undefined && toCanonicalId(String(auditEntry?.id)) === id ? auditEntry : undefined;
 
-/** What reached somebody: by a claim, as progress to be read in the task, or in an inbox. */
+/** By a claim, as progress of the task, or in an inbox. */
 const buildReceivedEntries = (type: TaskEventType, task: Task, deliveries: NewItem<Delivery>[]): JsonObject[] => {
   const {
     id,
@@ -75,7 +75,7 @@ const buildReceivedEntries = (type: TaskEventType, task: Task, deliveries: NewIt
     const { type: called = 'progress' } = getEncoder(getDialect(requesterLogDialect)).encodeReport(task);
     return [{ id: processedMessages?.at(-1)?.id, from: holder, to: from, type: called }];
   }
-  // What ended it reaches the requester in any case, also where that is told with a batch.
+  // Also if the outcome is part of a batch.
   const outcomes = task.endMessage ? [buildOutcome(task, from)] : deliveries.flatMap(({ outcome }) => outcome ?? []);
   return outcomes
     .filter(({ to }) => isAuditedFor(task, to === from))

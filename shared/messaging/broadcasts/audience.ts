@@ -25,16 +25,15 @@ const parseAudience = (audience: string): string[] => {
   return colon < 0 ? [audience] : [audience.slice(0, colon), audience.slice(colon + 1)];
 };
 
-/** So many agents are looked at in one go. */
 const PAGE_SIZE = 100;
 
 interface RecipientPage {
   recipients: string[];
-  /** Where the next page begins; absent where there is none. */
+  /** Absent on the last page. */
   after?: string;
 }
 
-/** Some of those that it is for, in the order of their ids. Its sender is not among them. */
+/** In the order of their ids, without the sender. */
 export const listNextRecipients = async (deps: Deps, broadcast: Broadcast): Promise<RecipientPage> => {
   const { project, audience, from, cursor: after } = broadcast;
   const [kind, name = ''] = parseAudience(audience);

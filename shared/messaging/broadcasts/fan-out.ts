@@ -18,7 +18,7 @@ import { createTask } from '../../tasks/commands/create-task.ts';
 import { sendDirectMessage } from '../direct-messages/send-direct-message.ts';
 import { assertKnownAudience, listNextRecipients } from './audience.ts';
 
-/** Takes the message down for all that it is for. They get it one after the other, whatever becomes of this process. */
+/** Stores the message. Recipients get it page by page, also after a crash. */
 export const createBroadcast = async (
   deps: Deps,
   caller: Caller,
@@ -51,10 +51,9 @@ export const createBroadcast = async (
   return { duplicate: true };
 };
 
-/** So many are written to at once. */
 const CONCURRENCY = 25;
 
-/** The next page of recipients. A page that is begun again reaches everybody once: each message has an id of its own. */
+/** A repeated page reaches nobody twice: the message ids are derived. */
 export const onBroadcastTimer = async (deps: Deps, record: Broadcast): Promise<void> => {
   const { command } = record;
   const { recipients, after } = await listNextRecipients(deps, record);
@@ -92,13 +91,13 @@ const sendToRecipient = async (
     else await createTask(deps, { project, role: 'admin' }, dialect, own, trace);
     return true;
   } catch (error) {
-    // A full inbox must not hold up those of others.
+    // A full inbox must not block the others.
     if (isPermanent(error) || (error instanceof ParleyError && error.code === 'inbox_full')) return false;
     throw error;
   }
 };
 
-/** The message as if it were for this one alone, under an id that begins with the same digits. */
+/** The message for one recipient, under an id with the same first digits. */
 const addressCommand = (command: BroadcastCommand, to: string): BroadcastCommand => {
   const messageId = uuidFromSeed(['recipient', command.messageId, to], toUuid(command.messageId).slice(0, 8));
   const sent = command.sequenceInfo && { ...command.sequenceInfo, to };
@@ -106,7 +105,7 @@ const addressCommand = (command: BroadcastCommand, to: string): BroadcastCommand
   return command.kind === 'directMessage' ? { ...command, ...own } : { ...command, ...own, taskId: messageId };
 };
 
-/** It is announced when it begins and when everybody has it. */
+/** Publishes the start and the end. */
 export const computeBroadcastEffects = ({ before, after }: RecordChange<Broadcast>): Effect[] => {
   if (!after) return [];
   const isNew = before === undefined;

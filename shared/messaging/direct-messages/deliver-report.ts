@@ -10,7 +10,7 @@ import type { InboxReport } from '../../model/inbox-report.ts';
 import { deleteOrphans, storeContent, withBlobCleanup } from '../../storage/content.ts';
 import { writeMessage } from './send-direct-message.ts';
 
-/** What a report is among direct messages. */
+/** The type of a report as a direct message. */
 const REPORT_TYPE = 'task.report';
 
 /** Idempotent: delivers a report of the holder to the inbox of the requester. */
@@ -42,7 +42,7 @@ export const deliverReport = async (deps: Deps, report: InboxReport): Promise<vo
     traceparent,
     tracestate,
     baggage,
-    // Where nothing bounds the inbox, it goes by itself.
+    // In an unbounded inbox it expires by itself.
     expires: inboxLimit === undefined ? deps.clock.now() + deps.config.tasks.retentionMs : undefined,
     ...(transport === 'nats'
       ? { deliveryTarget: 'nats' as const }

@@ -5,14 +5,13 @@ import { removeMessages } from '../inbox/bounded-inbox.ts';
 
 export const isExpired = ({ deadline = Infinity }: DirectMessage, now: number): boolean => deadline <= now;
 
-/** A change may come again for as long as the stream keeps it, which is a day; this is twice as long. */
+/** Twice the retention of the stream, which may repeat a change for a day. */
 export const TOMBSTONE_MS = 48 * 3_600_000;
 
 /** Stored for a while to recognise a repetition; a gap until it is closed. */
 const buildRetention = (now: number, retentionMs: number, isKept: boolean): Change['set'] =>
   isKept ? {} : { expires: now + Math.max(TOMBSTONE_MS, retentionMs) };
 
-/** Its recipient has read it. */
 export const buildReadChange = (directMessage: DirectMessage, now: number, retentionMs: number): Change => ({
   set: { readAt: now, ...buildRetention(now, retentionMs, isGap(directMessage)) },
   unset: ['byList', 'due', ...(isGap(directMessage) ? [] : ['byHolder'])],
@@ -24,7 +23,7 @@ export const buildEvictionChange = (now: number, retentionMs: number, isKept: bo
   unset: ['byList', 'due'],
 });
 
-/** Unread after its time, it leaves the inbox. Before that, its sender may learn that it is not acknowledged. */
+/** Tells the sender of a missing acknowledgement, and removes an expired message. */
 export const onDirectMessageTimer = async (deps: Deps, directMessage: DirectMessage): Promise<void> => {
   const now = deps.clock.now();
   if (isExpired(directMessage, now)) {
@@ -49,7 +48,6 @@ export const onDirectMessageTimer = async (deps: Deps, directMessage: DirectMess
 const isUnacknowledged = ({ acknowledgeBy = Infinity, unacknowledgedAt }: DirectMessage, now: number): boolean =>
   acknowledgeBy <= now && unacknowledgedAt === undefined;
 
-/** When the timers must look at it after `now`. */
 export const computeNextMessageCheckAt = (
   { acknowledgeBy, deadline }: Partial<DirectMessage>,
   now: number,

@@ -12,7 +12,7 @@ export const computeDirectMessageEffects = ({ before, after }: RecordChange<Dire
   if (!after) return [];
   if (!before) {
     if (after.evictedAt !== undefined) return [{ kind: 'publish', event: buildMessageEvent('message.evicted', after) }];
-    // That its task went on has been told as such.
+    // The event of the task has told it.
     if (after.taskId !== undefined && !after.deliveryTarget) return [];
     const sent: Effect = { kind: 'publish', event: buildMessageEvent('message.sent', after) };
     return after.deliveryTarget ? [sent, { kind: 'enqueue', message: buildDirectMessageRelay(after) }] : [sent];

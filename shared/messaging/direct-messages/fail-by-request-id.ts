@@ -6,7 +6,7 @@ import { directMessageRef } from '../../model/direct-message.ts';
 import { holderKey, type Task } from '../../model/task.ts';
 import { applyReport } from '../../tasks/commands/apply-report.ts';
 
-/** An agent that holds more than this must say which task it means. */
+/** An agent with more tasks must name the task. */
 const MAX_ASSIGNED_READ = 100;
 
 /**
@@ -42,7 +42,7 @@ export const failByRequestId = async (
     });
     return true;
   } catch (error) {
-    // Somebody else ended it meanwhile, so that the message is about no open task any more.
+    // The task has ended meanwhile.
     if (isPermanent(error)) return false;
     throw error;
   }

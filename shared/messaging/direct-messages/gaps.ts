@@ -25,7 +25,7 @@ interface GapPage {
   cursor?: string;
 }
 
-/** The newest first; an agent sees those that it opened or was sent. */
+/** Newest first. An agent sees the gaps that it reported or received. */
 export const listGaps = async (
   deps: Deps,
   caller: Caller,
@@ -46,7 +46,7 @@ export const listGaps = async (
 const isParty = (caller: Caller, { from, to }: DirectMessage): boolean =>
   caller.role === 'admin' || [from, to].includes(caller.registered.agent.id);
 
-/** From now on it is kept for as long as a task that has ended. Closing twice is the same as once. */
+/** Idempotent. Then stored as long as an ended task. */
 export const closeGap = async (deps: Deps, caller: Caller, from: string, id: string): Promise<DirectMessage> => {
   const { project } = caller;
   const now = deps.clock.now();

@@ -27,11 +27,11 @@ interface SendOptions {
   trace: Trace;
   isVisible: boolean;
   isPartialAudience?: boolean;
-  /** It is not refused where its recipient's inbox is full and takes no more. */
+  /** Not rejected if the bounded inbox rejects new messages. */
   isDroppable?: boolean;
 }
 
-/** Puts the message into its recipient's inbox, or only keeps it, or finds that it came before. */
+/** Delivers or only stores the message. Idempotent. */
 export const sendDirectMessage = async (
   deps: Deps,
   sending: SendOptions,
@@ -43,7 +43,7 @@ export const sendDirectMessage = async (
   assertMaxSize('What the message carries beside it', message.extensions, extensionBytes);
   const recipient = await findAgent(deps, project, message.to);
   if (!recipient) {
-    // What was accepted once stays accepted, though its recipient may be gone by now.
+    // An accepted message stays accepted, even if its recipient is gone.
     const accepted = await deps.records.get(directMessageRef(project, message.from, message.messageId));
     if (accepted?.fingerprint === message.fingerprint) return { duplicate: true };
     throw new ParleyError(
@@ -66,7 +66,7 @@ export const sendDirectMessage = async (
 const ADMISSION_RETRIES = { attempts: 25, pauseMs: 20, maxPauseMs: 1000 };
 
 interface WriteOptions extends Pick<DirectMessageCommand, 'controlCommand'> {
-  /** Where the inbox is full and takes no more, it is known to have been evicted. Its sender is not refused for that. */
+  /** Then it is stored as evicted. */
   isDroppable?: boolean;
 }
 
@@ -120,7 +120,7 @@ const writeDropped = async (
   return created.outcome === 'written' ? 'written' : created.existing;
 };
 
-/** What was accepted once stays accepted, though there would be no room for it now. */
+/** An accepted message stays accepted, even if the inbox is full now. */
 const findAccepted = async (
   deps: Deps,
   { pk, sk }: NewItem<DirectMessage>,
@@ -136,15 +136,15 @@ const planMessageAdmission = (deps: Deps, recipient: Agent, directMessage: NewIt
   return planAdmission(deps, recipient, { from, id, isGap: isGap(directMessage) ? true : undefined }, (oldest) => ({
     kind: 'update',
     key: directMessageRef(project, oldest.from, oldest.id),
-    // It stands in the inbox for as long as its arrival is on record.
+    // In the inbox for as long as it is stored.
     change: buildEvictionChange(deps.clock.now(), deps.config.tasks.retentionMs, oldest.isGap ?? false),
   }));
 };
 
-/** How full an inbox may be before somebody is told, as a share of its limit. */
+/** As a share of the limit. */
 const DEPTH_ALERT_SHARE = 0.8;
 
-/** Nothing is lost silently: each is an event too. */
+/** An eviction is also an event. */
 const recordAdmission = async (
   deps: Deps,
   { project, id: agent, inboxLimit = 0 }: Agent,
@@ -189,14 +189,14 @@ const buildDirectMessage = (
     correlation: message.correlation,
     content,
     extensions: message.extensions,
-    // A message that nobody is shown was something else, and has been told of there.
+    // A hidden message was something else, which has its own audit entry.
     ...(isVisible && { auditEntry: message.auditEntry, recipientLogDialect: getAuditDialect(deps.config, recipient) }),
     fingerprint: message.fingerprint,
     ...createChildSpan(trace),
     ...buildRetentionFields(message, project, now, deps.config.tasks.retentionMs),
     ...(isVisible && {
       due: computeNextMessageCheckAt({ acknowledgeBy, deadline }, now),
-      // Whoever is on NATS reads no inbox.
+      // Agents on NATS have no inbox.
       ...(recipient.transport === 'nats'
         ? { deliveryTarget: isPartialAudience ? ('natsPartialAudience' as const) : ('nats' as const) }
         : { byList }),

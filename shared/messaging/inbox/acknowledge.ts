@@ -7,7 +7,7 @@ import { buildOutcome, inboxPk, parseMessageId } from '../../model/delivery.ts';
 import { toIso } from '../../ports/clock.ts';
 import { hasAmbiguousId, type InboxEntry, removeEntries } from './inbox-entry.ts';
 
-/** Removes what the agent has read. Ids that are not there, or no longer, are fine, and mean nothing that came since. */
+/** Idempotent: unknown ids are ignored. */
 export const acknowledgeEntries = async (deps: Deps, { agent }: RegisteredAgent, ids: string[]): Promise<number> => {
   const read = await findEntries(deps, agent, ids);
   return (
@@ -18,14 +18,14 @@ export const acknowledgeEntries = async (deps: Deps, { agent }: RegisteredAgent,
   ).length;
 };
 
-/** By which a message is known in a dialect whose messages have no ids of their own. */
+/** For dialects whose messages have no id. */
 const getTaskId = (entry: InboxEntry): string | undefined => {
   if (entry.sk === 'direct-message') return entry.taskId;
   if (entry.sk === 'task' || entry.sk === 'batch') return entry.id;
   return entry.delegation?.taskId ?? entry.outcome?.task.id;
 };
 
-/** Whoever acknowledges has read the first of what stands in the inbox, a hundred at the most. */
+/** Of entries that may have been read, at most a hundred per call. */
 const MAX_ENTRIES_READ = 1000;
 const PAGE_SIZE = 100;
 
@@ -70,7 +70,7 @@ const findEntries = async (deps: Deps, agent: Agent, ids: string[]): Promise<Inb
 
 const getMessageId = (entry: InboxEntry): string => toCanonicalId(parseMessageId(entry.byList?.sk ?? ''));
 
-/** The index may lag behind the mark. */
+/** The index may lag. */
 const findRead = async (deps: Deps, agent: Agent, entries: InboxEntry[]): Promise<InboxEntry[]> => {
   const unsure = entries.filter((entry) => hasAmbiguousId(entry, agent) && !entry.isRead);
   const current =

@@ -17,7 +17,6 @@ export interface InboxDepth extends Item {
 export interface InboxSlot extends Item {
   from: string;
   id: string;
-  /** It stays on a list, wherever it stands. */
   isGap?: true;
 }
 
@@ -34,9 +33,9 @@ export const getInboxDepth = (records: Records, { project, id }: Agent): Promise
 export interface InboxAdmission {
   slot: string;
   writes: TransactionWrite[];
-  /** How many wait once it is in. */
+  /** After the admission. */
   depth: number;
-  /** The one that goes for it, where the inbox is full. */
+  /** If the inbox is full. */
   evicted?: InboxSlot;
 }
 
@@ -130,7 +129,7 @@ const removeCounted = async (
   return left;
 };
 
-/** All or none, and then without the one that had gone before. */
+/** All or none; on a conflict again without the missing one. */
 const removeInTransaction = async (
   deps: Deps,
   directMessages: DirectMessage[],

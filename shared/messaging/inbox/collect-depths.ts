@@ -3,7 +3,6 @@ import type { Deps } from '../../identity/deps.ts';
 import type { Collector, MetricRegistry } from '../../kernel/metric-registry.ts';
 import { inboxDepthRef } from './bounded-inbox.ts';
 
-/** So many records are read at once. */
 const PAGE_SIZE = 100;
 
 /**

@@ -12,11 +12,9 @@ import { encodeRequestFor, ensureAlias } from '../../tasks/commands/encode-for-a
 import { taskNotFoundError } from '../../tasks/commands/update-task.ts';
 import type { InboxEntry } from './inbox-entry.ts';
 
-/** Whether reading the inbox claims what the agent is asked to do. */
 export const claimsByReading = ({ agent }: RegisteredAgent): boolean =>
   agent.transport !== 'nats' && readsAllInInbox(agent) && !getAgentDialect(agent).usesTurns;
 
-/** A claim reads this many at once, at the most. */
 const MAX_CLAIMED = 10;
 
 /**
@@ -43,7 +41,7 @@ export const claimDelegations = async (
   return tasks.flatMap(({ id }) => entries.get(id) ?? []);
 };
 
-/** Whoever only reads has no other way to say that it still works on it. */
+/** Readers have no other way to renew a lease. */
 const computeLeaseMs = ({ clock, config }: Deps, { deadline }: Task): number =>
   Math.max(deadline - clock.now(), config.tasks.leaseMs);
 

@@ -27,7 +27,7 @@ export const encodeMessageFor = async (
   );
 };
 
-/** What stands there was a report before it was kept. */
+/** Otherwise it is stored as it was sent. */
 const isReportedTask = ({ taskId }: DirectMessage, content: unknown): content is ReportedTask =>
   taskId !== undefined && content !== undefined;
 
@@ -63,11 +63,11 @@ export const encodeOutcomeFor = async (
   );
 };
 
-/** A reader of turns is told the card. The turn makes it too, perhaps after its end was read. */
+/** Readers of turns get the card, which the turn may create later. */
 const isDeliverable = ({ natsBinding }: Dialect, { status, task }: TaskOutcome): boolean =>
   status === 'completed' && natsBinding?.getTurnRole?.(task.extensions) === 'turn';
 
-/** A message whose content is lost must not keep its reader from all others. */
+/** A lost content must not block the others. */
 const loadOrLog = async <T>(deps: Deps, id: string, content: T | Promise<T> | undefined): Promise<T | undefined> => {
   try {
     return await content;

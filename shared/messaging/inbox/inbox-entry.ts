@@ -10,10 +10,10 @@ import type { Item } from '../../ports/records.ts';
 import { buildReadChange as noteRead, TOMBSTONE_MS } from '../direct-messages/direct-message-changes.ts';
 import { removeMessages } from './bounded-inbox.ts';
 
-/** A task that was completed, a delivery of what else happened to one, a message that is no task, or a batch that has ended. */
+/** A completed task, a delivery, a direct message, or an ended batch. */
 export type InboxEntry = (Task | Delivery | DirectMessage | Batch) & ReadMark;
 
-/** That its reader has been given it, on record only where what it is called may be another's name too. */
+/** A read mark, stored only if the id of the entry may be ambiguous. */
 interface ReadMark extends Item {
   isRead?: true;
 }
@@ -29,14 +29,14 @@ export const hasAmbiguousId = (entry: InboxEntry, { dialect }: Pick<Agent, 'dial
   return entry.sk === 'task' ? hasSeveralInboxEntries(entry) : entry.hasSiblings === true;
 };
 
-/** Takes down that these are read, before their reader is told them. */
+/** Before the reader gets them. */
 export const markRead = async (deps: Deps, agent: Pick<Agent, 'dialect'>, entries: InboxEntry[]): Promise<void> => {
   const unmarked = entries.filter((entry) => !entry.isRead && hasAmbiguousId(entry, agent));
   const change = { if: exists('byList.sk'), set: { isRead: true } };
   await Promise.all(unmarked.map(({ pk, sk }) => deps.records.update<InboxEntry>({ pk, sk }, change, deps.newId())));
 };
 
-/** Takes out of the inbox what was still there. Nobody else gets it then. */
+/** Those that were still there. */
 export const removeEntries = async <T extends { entry: InboxEntry }>(deps: Deps, entries: T[]): Promise<T[]> => {
   const now = deps.clock.now();
   const { retentionMs } = deps.config.tasks;

@@ -17,20 +17,19 @@ import { type InboxEntry, markRead, removeEntries } from './inbox-entry.ts';
 
 interface InboxOptions {
   max: number;
-  /** What is read is gone, should the answer be lost too. */
+  /** Entries are removed, even if the answer is lost. */
   isRemoving?: boolean;
-  /** Which of the agent's instances reads, where it says so. */
   instance?: string;
-  /** In which dialect, where that is not the agent's. */
+  /** If it is not the agent's. */
   dialect?: string;
   waitMs: number;
   signal?: AbortSignal;
-  /** It claims what the agent is asked to do, where that is read here. */
+  /** Tasks for the agent are claimed by reading. */
   isClaiming?: boolean;
   canReceive?: () => Promise<boolean>;
 }
 
-/** What waits for the agent, oldest first, in its own dialect. It stays until it is acknowledged, unless it is taken at once. */
+/** Oldest first. Entries stay until they are acknowledged, unless `isRemoving`. */
 export const readInbox = async (
   deps: Deps,
   registered: RegisteredAgent,
@@ -47,7 +46,7 @@ export const readInbox = async (
     begun = performance.now();
     const others = await findOtherInstances(deps, agent, options.instance);
     const found = mergeEntries(await findWaitingEntries(deps, p, options.max, others), claimed, options.max);
-    // What it claims is put into the inbox, which ends the wait.
+    // A claimed task becomes an entry, which ends the wait.
     if (isClaiming && found.length === 0 && options.waitMs > 0) claim ??= startClaim(deps, registered, options);
     return found;
   };
@@ -71,9 +70,9 @@ export const readInbox = async (
   }
 };
 
-/** A claim that waits beside the inbox. */
+/** A claim that waits at the same time. */
 interface WaitingClaim {
-  /** Ends the wait, and tells what was claimed. */
+  /** Ends the wait and returns the claimed tasks. */
   end(): Promise<InboxEntry[]>;
 }
 
@@ -81,7 +80,7 @@ const startClaim = (deps: Deps, registered: RegisteredAgent, options: InboxOptio
   const controller = new AbortController();
   const signal = options.signal ? AbortSignal.any([options.signal, controller.signal]) : controller.signal;
   const claimed = claimDelegations(deps, registered, { ...options, signal });
-  // Whoever ends it learns of it.
+  // `end` throws it.
   claimed.catch(() => {});
   return {
     end: () => {
@@ -91,7 +90,7 @@ const startClaim = (deps: Deps, registered: RegisteredAgent, options: InboxOptio
   };
 };
 
-/** What was just claimed may not stand in the index yet. */
+/** A claimed task may not be in the index yet. */
 const mergeEntries = (found: InboxEntry[], claimed: InboxEntry[], max: number): InboxEntry[] => {
   if (claimed.length === 0) return found;
   const known = new Set(found.map(({ sk }) => sk));
@@ -101,7 +100,7 @@ const mergeEntries = (found: InboxEntry[], claimed: InboxEntry[], max: number): 
     .slice(0, max);
 };
 
-/** The first of what stands in the inbox. What nobody read in its time leaves it by itself, and may still be about to. */
+/** Without expired ones, which their timer is about to remove. */
 const findWaitingEntries = async (deps: Deps, p: string, max: number, others: string[]): Promise<InboxEntry[]> => {
   const isShown = (entry: InboxEntry): boolean =>
     (!isDirectMessage(entry) || !isExpired(entry, deps.clock.now())) &&
@@ -117,7 +116,7 @@ const findWaitingEntries = async (deps: Deps, p: string, max: number, others: st
   return found.slice(0, max);
 };
 
-/** What is for one of these is left to it. */
+/** Entries for other live instances are left to them. */
 const findOtherInstances = async (deps: Deps, agent: Agent, own: string | undefined): Promise<string[]> =>
   own === undefined ? [] : (await listLiveInstances(deps, agent)).filter((instance) => instance !== own);
 
@@ -140,7 +139,7 @@ interface EncodedEntry {
   trace: Trace;
 }
 
-/** So many contents are fetched at once: each may have 2 MB. */
+/** Each content may have 2 MB. */
 const CONCURRENCY = 10;
 
 const encodeEntries = async (
@@ -169,7 +168,6 @@ const encodeEntries = async (
   return messages;
 };
 
-/** With the trace that it is told under, whoever told it. */
 const encodeEntry = async (
   deps: Deps,
   registered: RegisteredAgent,
@@ -187,5 +185,5 @@ const encodeEntry = async (
   return { message, trace: pickTraceFields(entry.sk === 'task' ? entry : outcome.task) };
 };
 
-/** So far is looked for what its reader is shown. */
+/** Of entries that may be hidden from this reader. */
 const MAX_ENTRIES_READ = 1000;

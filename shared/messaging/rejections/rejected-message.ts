@@ -10,7 +10,7 @@ import type { RejectedMessage } from '../../model/rejected-message.ts';
 import type { RecordChange } from '../../ports/records.ts';
 import { TOMBSTONE_MS } from '../direct-messages/direct-message-changes.ts';
 
-/** What is wrong with the message itself, whoever sends it. */
+/** Errors of the message itself, whoever sends it. */
 const VALIDATION_CODES: ReadonlySet<ParleyErrorCode> = new Set([
   'invalid_message',
   'unknown_type',
@@ -18,11 +18,11 @@ const VALIDATION_CODES: ReadonlySet<ParleyErrorCode> = new Set([
   'unknown_agent',
 ]);
 
-/** Whether the audit log is to have a message that was refused. */
+/** Whether the rejection is in the audit log. */
 export const isAuditedRejection = (deps: Deps, dialect: Dialect, error: unknown): error is ParleyError =>
   error instanceof ParleyError && VALIDATION_CODES.has(error.code) && isAudited(deps.config, dialect);
 
-/** Once for each message of an agent. */
+/** Once per message of an agent. */
 export const recordRejection = async (
   deps: Deps,
   { project, id: from }: Agent,
@@ -47,7 +47,7 @@ export const recordRejection = async (
       deps.newId(),
     );
   } catch (cause) {
-    // Its sender is to learn what is wrong with the message in any case.
+    // The sender gets the error in any case.
     deps.log('warn', 'rejected message not recorded', { agent: from, error: String(cause) });
   }
 };

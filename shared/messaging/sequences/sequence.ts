@@ -8,22 +8,22 @@ import type { Effect } from '../../model/effect.ts';
 import { type Change, equals } from '../../ports/conditions.ts';
 import type { Item, RecordChange, Ref } from '../../ports/records.ts';
 
-/** What can be wrong with a number: some before it are missing, it was missed before, it came before, or counting began anew. */
+/** Missing numbers, a late one, a repetition, or a restart of the sequence. */
 const ANOMALIES = ['gap', 'late', 'repeat', 'reset'] as const;
 type Anomaly = (typeof ANOMALIES)[number];
 
-/** What one agent has sent to another, by its own count. */
+/** Of messages from one agent to another. */
 export interface Sequence extends Item {
   sk: 'sequence';
   project: string;
   from: string;
   to: string;
-  /** The highest number that came, and the message that came last. */
+  /** The highest number, and the id of the last message. */
   last: number;
   lastId: string;
-  /** Numbers below it that did not come, each from and to, the newest last. */
+  /** Ranges of missing numbers, newest last. */
   missing: [first: number, last: number][];
-  /** How often each was noticed, and the last of them. */
+  /** Counts of each anomaly, and the last one. */
   gap: number;
   late: number;
   repeat: number;
@@ -31,7 +31,7 @@ export interface Sequence extends Item {
   lastAnomaly?: { anomaly: Anomaly; sequence: number; expected: number; messageId: string };
 }
 
-/** Behind the highest number, counting begins anew. */
+/** After the highest number it starts again. */
 export const computeNextSequence = (last: number): number => (last < MAX_SEQUENCE ? last + 1 : 1);
 
 export const sequenceRef = (project: string, from: string, to: string): Ref<Sequence> => ({
@@ -39,12 +39,12 @@ export const sequenceRef = (project: string, from: string, to: string): Ref<Sequ
   sk: 'sequence',
 });
 
-/** Others may count at the same time, but only from the same sender to the same recipient. */
+/** Conflicts come only from the same sender and recipient. */
 const COUNT_RETRIES = { attempts: 10 };
 
 /**
- * Counts a message that was accepted. The next number costs one write without a read. The same message again counts only if its
- * number is the next one: the first time may have ended between the message and its count.
+ * The next number costs one write without a read. A repetition counts only if its number is the next one: the first
+ * run may have crashed before the count.
  */
 export const recordSequence = async (
   deps: Deps,
@@ -63,7 +63,7 @@ export const recordSequence = async (
     const existing = written.outcome === 'refused' ? written.existing : undefined;
     if (written.outcome === 'written' || existing?.lastId === messageId) return 'done';
     if (existing === undefined) {
-      // Heartbeats are accepted whoever they name: counts that nobody asks for would stay for ever.
+      // A heartbeat may name anybody: sequences of unknown recipients would stay forever.
       if (!(await findAgent(deps, project, to))) return 'done';
       const fresh = { ...ref, sk: 'sequence' as const, project, from, to, ...EMPTY_COUNTS };
       const created = await deps.records.create<Sequence>(
@@ -82,7 +82,7 @@ type SequenceCounts = Pick<Sequence, 'last' | 'lastId' | 'missing' | Anomaly | '
 
 const EMPTY_COUNTS: SequenceCounts = { last: 0, lastId: '', missing: [], gap: 0, late: 0, repeat: 0, reset: 0 };
 
-/** So many ranges are remembered; gaps before them count, and can no longer be filled. */
+/** Numbers before them can no longer arrive late. */
 const MAX_MISSING_RANGES = 50;
 
 const computeCounts = (seen: SequenceCounts, sequence: number, messageId: string): Partial<SequenceCounts> => {
@@ -115,7 +115,7 @@ const removeFromRange = ([first, last]: [number, number], number: number): [numb
   return parts.filter(([from, to]) => from <= to);
 };
 
-/** What follows from one count: whatever was out of order is announced. */
+/** Publishes anomalies. */
 export const computeSequenceEffects = ({ before, after }: RecordChange<Sequence>): Effect[] => {
   if (!after) return [];
   return ANOMALIES.filter((anomaly) => after[anomaly] > (before?.[anomaly] ?? 0)).map((anomaly) => ({

@@ -14,7 +14,7 @@ const violationRef = (project: string, agent: string, messageId: string): Ref<Vi
 });
 const violationsKey = (project: string): string => `${project}#violations`;
 
-/** Keeps that it happened, once for each message, and refuses the message. */
+/** Records it once per message, and rejects the message. */
 export const recordAndRejectViolation = async (
   deps: Deps,
   project: string,
@@ -69,7 +69,7 @@ interface ViolationPage {
   cursor?: string;
 }
 
-/** The newest first. */
+/** Newest first. */
 export const listViolations = async (
   deps: Deps,
   { project }: Caller,

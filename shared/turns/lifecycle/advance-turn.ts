@@ -14,13 +14,11 @@ import {
   toTurnTransitionContext,
 } from './transitions.ts';
 
-/** Whose turn, and which: what every call about a turn says. */
 export interface TurnHolder extends FencingToken {
   project: string;
   agent: string;
 }
 
-/** The worker begins. */
 export const startTurn = (deps: Deps, holder: TurnHolder) =>
   updateAgentState(
     deps,
@@ -29,7 +27,7 @@ export const startTurn = (deps: Deps, holder: TurnHolder) =>
     (head) => isCurrentToken(holder, head) && head.state !== 'dispatched',
   );
 
-/** One step of reasoning; the same step and phase again is the same. */
+/** Idempotent by step and phase. */
 export const recordStep = (deps: Deps, holder: TurnHolder, id: string, phase: string, metadata?: JsonObject) => {
   assertMaxSize('The metadata', metadata ?? {}, deps.config.limits.extensionBytes);
   const transition = buildStepTransition(holder, { id, phase, at: deps.clock.now(), metadata });
@@ -39,7 +37,7 @@ export const recordStep = (deps: Deps, holder: TurnHolder, id: string, phase: st
   return updateAgentState(deps, holder, transition, isRepeated, isNew);
 };
 
-/** The worker waits for tools, and may forget the turn until it can go on. */
+/** The worker may forget the turn until its tools have reported. */
 export const suspendTurn = (deps: Deps, holder: TurnHolder, calls: AwaitedCall[], waitMs?: number) =>
   updateAgentState(
     deps,
@@ -64,7 +62,7 @@ export const deliverTurn = (deps: Deps, holder: TurnHolder, delivered: DeliverTu
     return isLast && last.status === delivered.status && last.deliverable === delivered.deliverable;
   });
 
-/** One conditional write. Where it is refused, the head that came back says whether it had been made before, or why not. */
+/** If the write is rejected, the record that comes back tells a repetition from an error. */
 export const updateAgentState = async (
   deps: Deps,
   { project, agent, turn, epoch }: TurnHolder,

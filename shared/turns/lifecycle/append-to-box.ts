@@ -11,9 +11,9 @@ import { requireActive, staleTurnError } from './rules.ts';
 interface AppendRequest {
   boxId: string;
   cards: readonly string[];
-  /** Absent where an administrator or Parley itself appends. */
+  /** Absent for administrators and Parley. */
   writer?: string;
-  /** A box of a turn is written to only while the turn has this epoch. */
+  /** For the box of a turn. */
   epoch?: number;
 }
 
@@ -41,7 +41,7 @@ export const appendToBox = async (deps: Deps, project: string, append: AppendReq
   });
 };
 
-/** In the same transaction: that the turn is still its writer's. */
+/** In the same transaction. */
 const buildTurnGuard = ({ project, writer = '', turn }: Box, epoch: number | undefined) => {
   if (turn === undefined || epoch === undefined) return undefined;
   const check: TransactionWrite = {

@@ -18,12 +18,12 @@ import { type TurnEventContext, toTurnEventContext } from '../../model/turn-even
 import type { RecordChange } from '../../ports/records.ts';
 import { encodeTurnEnd } from './turn-end-event.ts';
 
-/** Everything that follows from one write to a head. */
+/** All effects of one write to an agent state. */
 export const computeAgentStateEffects = ({ before, after }: RecordChange<AgentState>): Effect[] => {
   if (!after) return [];
   const effects: Effect[] = [];
   const hasEnded = before?.turn !== undefined && after.turn === undefined;
-  // The head has forgotten a turn that ended; what came before tells of it.
+  // An ended turn is only in the state before.
   const { turn, active } = hasEnded ? before : after;
   if (turn === undefined || active === undefined) return [];
   const { project, agent, epoch } = after;
@@ -79,7 +79,7 @@ const computeStepEffects = (
   ];
 };
 
-/** The worker is woken when it can go on, and again where it seems not to know. */
+/** When the turn can continue, and again if its worker does not resume it. */
 const computeResumeWakeups = (
   before: AgentState | undefined,
   after: AgentState,
@@ -103,7 +103,7 @@ const computeResumeWakeups = (
   return [{ kind: 'sendWakeup', wakeup: { ...wakeup, reason } }];
 };
 
-/** Reports that came with this write, under the ids of the calls that they answer. One that ends the turn is kept in no inbox. */
+/** Reports of this write, under the ids of their calls. A report that ends the turn is in no inbox. */
 const computeReportCorrelations = (
   before: AgentState | undefined,
   after: AgentState,
@@ -122,7 +122,7 @@ const computeReportCorrelations = (
   });
 };
 
-/** What does the work of a call is done when the tool has reported, and is stopped when nobody waits for it any more. */
+/** What executes a call is completed by the report, and stopped when nobody waits for it. */
 const computeToolCallEffects = (before: AgentState | undefined, after: AgentState, turn: string): Effect[] => {
   const { project, last } = after;
   const hasEnded = after.turn === undefined;
@@ -138,7 +138,6 @@ const computeToolCallEffects = (before: AgentState | undefined, after: AgentStat
   });
 };
 
-/** What follows for turns from a batch that does the work of a call. */
 export const computeBatchCallEffects = ({ before, after }: RecordChange<Batch>): Effect[] => {
   if (!after?.call) return [];
   if (!before) return [buildJoinCorrelationEffect(after, after.call, 'request')];
@@ -158,7 +157,7 @@ const buildJoinCorrelationEffect = (
   edge: buildCorrelationRecord(project, 'join', phase, { correlation, depth, turn, happenedAt, traceparent }),
 });
 
-/** Everything that follows from one write to a turn. */
+/** All effects of one write to a turn. */
 export const computeTurnEffects = ({ before, after }: RecordChange<Turn>): Effect[] => {
   if (!after) return [];
   const effects: Effect[] = [];
@@ -180,11 +179,11 @@ const buildEnqueueWakeup = (turn: Turn): Wakeup => ({
   context: toTurnEventContext(turn.project, turn),
 });
 
-/** The one task event of the turn, and whoever waits for its end. */
+/** The end event, and a result for the caller. */
 const computeTurnEndEffects = (turn: Turn, end: TurnEnd): Effect[] => {
   const { project, correlation, depth, id, traceparent } = turn;
   const effects: Effect[] = [{ kind: 'publish', event: encodeTurnEnd(turn, end) }];
-  // Only what was enqueued is answered: a call that was refused may have named the correlation id of another.
+  // A rejected call may have named the correlation id of another.
   if (turn.fingerprint !== undefined) {
     const facts = { correlation, depth, turn: id, happenedAt: end.at, traceparent };
     effects.push({ kind: 'putCorrelation', edge: buildCorrelationRecord(project, 'enqueue', 'response', facts) });

@@ -5,7 +5,7 @@ import { notExists } from '../../ports/conditions.ts';
 import type { WriteResult } from '../../ports/records.ts';
 import { createDeliverableCard } from './result-cards.ts';
 
-/** The end of the turn's own record, and with it its one task event: one that has ended stays as it is. */
+/** Ends the turn's record, which publishes its end event. Idempotent. */
 export const endTurn = async (
   deps: Deps,
   turn: Pick<Turn, 'project' | 'id' | 'agent'>,

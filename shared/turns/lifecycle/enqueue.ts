@@ -23,28 +23,28 @@ import { listGroupMembers } from './group-queues.ts';
 import { createDeliverableCard } from './result-cards.ts';
 
 export interface EnqueueRequest {
-  /** Where whoever asks must know it beforehand. */
+  /** If the caller must know it beforehand. */
   id?: string;
-  /** An agent, or a group: whoever has that capability. */
+  /** An agent, or the capability of a group. */
   agent: string;
   correlation: string;
   mode: string;
   channel: string;
-  /** The version of the message that asked for it, where there is one. */
+  /** Of the message, if there is one. */
   protocolVersion?: string;
-  /** At a user's entry it may be missing: it is then that of the same call before, or 0. Or what is wrong with what was said. */
+  /** May be missing at the entry of a user: then that of the earlier call, or 0. Or the error of a wrong depth. */
   depth?: number | ParleyError;
   contextBox?: string;
   payload?: JsonObject;
   headers?: JsonObject;
   trace: Trace;
-  /** Who asks, where that is not whose key it is. */
+  /** If it is not the caller. */
   from?: string;
-  /** The agents whose turns, or tasks, will wait for this one, the nearest last. */
+  /** Agents whose turns or tasks will wait, the nearest last. */
   callers?: string[];
   parent?: ToolCall;
   batchMembership?: BatchMembership;
-  /** The action of a user interface that the turn is. */
+  /** The UI action that it executes. */
   action?: string;
 }
 
@@ -54,7 +54,7 @@ interface EnqueueResult {
   duplicate: boolean;
 }
 
-/** Puts a turn into the queue of an agent, once for each correlation id. What the protocol forbids is told as a turn that failed. */
+/** Idempotent by correlation id. A call that breaks a rule of the protocol becomes a failed turn. */
 export const enqueueTurn = async (
   deps: Deps,
   caller: Caller,
@@ -75,7 +75,7 @@ export const enqueueTurn = async (
   throw await createRejectedTurn(deps, turn, correlationIdReusedError(wanted.correlation));
 };
 
-/** What puts the turn into the queue, for whoever writes more with it; or that it is there. */
+/** The writes that enqueue the turn; or the turn of an earlier identical call. */
 export const prepareEnqueue = async (
   deps: Deps,
   caller: Caller,
@@ -88,7 +88,7 @@ export const prepareEnqueue = async (
   const target = await resolveTurnTarget(deps, project, wanted.agent, wanted.channel);
   const from = wanted.from ?? getCallerName(caller);
   const earlier = await deps.records.get(correlationRef(project, wanted.correlation, 'enqueue', 'request'));
-  // A repetition that names no depth is as deep as the call before it.
+  // A repetition without a depth has that of the earlier call.
   const { trace: _trace, protocolVersion: _version, depth: givenDepth = earlier?.depth ?? 0, ...content } = wanted;
   const fingerprint = computeFingerprint({
     ...content,
@@ -98,7 +98,7 @@ export const prepareEnqueue = async (
   if (earlier?.fingerprint === fingerprint) return { turn: earlier.turn, inboxId: wanted.correlation, duplicate: true };
   const depth = givenDepth instanceof Error ? 0 : givenDepth;
   const turn = buildTurn(deps, project, from, { ...wanted, depth }, target, fingerprint);
-  // What did the work of the call before goes on, and must not be reported as failed.
+  // The earlier call continues, so it must not be reported as failed.
   if (earlier && wanted.parent) throw toolCallIdReusedError(wanted.parent.toolCall);
   const mistake = earlier
     ? correlationIdReusedError(wanted.correlation)
@@ -111,11 +111,11 @@ export const prepareEnqueue = async (
 interface TurnTarget {
   isForGroup?: true;
   isRunAsTask?: true;
-  /** As which its agent is registered. */
+  /** Of its agent. */
   profile?: string;
 }
 
-/** Who it is that a name stands for, if that may use the channel. */
+/** The agent or group of a name, if it may use the channel. */
 export const resolveTurnTarget = async (
   deps: Deps,
   project: string,
@@ -242,8 +242,8 @@ const toQueuedTurn = (turn: NewItem<Turn>): NewItem<QueuedTurn> => {
 };
 
 /**
- * A call that the protocol refuses ends as a turn that failed, so that whoever watches the agent learns of it. The same call
- * again is the same turn, and told once. Gives the refusal, with the turn's id.
+ * A rejected call becomes a failed turn, so that observers of the agent see it. Idempotent. Returns the error with
+ * the id of the turn.
  */
 const createRejectedTurn = async (deps: Deps, wanted: NewItem<Turn>, refusal: ParleyError): Promise<ParleyError> => {
   const { project, fingerprint, due: _due, ...turn } = wanted;

@@ -6,13 +6,13 @@ import type { Deps } from '../../identity/deps.ts';
 import { agentTurnsPk } from '../../model/agent-state.ts';
 import { formatGroupQueueName, QUEUED_PREFIX, type QueuedTurn } from '../../model/turn.ts';
 
-/** The queues of the groups that the agent belongs to, on the channels that it may use. Its registration bounds their number. */
+/** On the channels of the agent. The registration bounds their number. */
 export const listGroupQueues = (agent: Agent): string[] =>
   listUnscopedCapabilities(agent.capabilities).flatMap((group) =>
     getChannels(agent).map((channel) => formatGroupQueueName(group, channel)),
   );
 
-/** The oldest turn that waits for any agent of one of its groups, and so for this one: no group stands before another. */
+/** Over all its groups. */
 export const findOldestGroupTurn = async ({ records }: Deps, agent: Agent): Promise<QueuedTurn | undefined> => {
   const firsts = listGroupQueues(agent).map((queue) =>
     records.query<QueuedTurn>({ pk: agentTurnsPk(agent.project, queue), prefix: QUEUED_PREFIX, limit: 1 }),
@@ -21,7 +21,7 @@ export const findOldestGroupTurn = async ({ records }: Deps, agent: Agent): Prom
   return oldest;
 };
 
-/** Some of the agents of a group that are wanted. Who has the capability and speaks another protocol gets tasks, and leases nothing. */
+/** Agents of a group that use turns. Others with the capability get tasks. */
 export const listGroupMembers = async (
   deps: Deps,
   project: string,

@@ -29,18 +29,18 @@ import { buildLeaseChange, buildResumeTransition, toTurnTransitionContext } from
 export interface TurnLease {
   turn: string;
   epoch: number;
-  /** What was asked for; or what the agent knew when the tools that it waited for had reported. */
+  /** The request, or the state after the tools have reported. */
   work: { request: TurnRequest } | { resumed: AgentState };
 }
 
 interface TurnLeaseOptions {
   waitMs: number;
   signal?: AbortSignal;
-  /** Client-made: the same lease again brings the same turn. */
+  /** Chosen by the worker: a repetition returns the same turn. */
   leaseId?: string;
 }
 
-/** The agent's next turn, or the one that can go on; undefined if there is none in time. */
+/** The next turn, or the suspended one that can resume. Undefined after the wait. */
 export const leaseTurn = async (
   deps: Deps,
   registered: RegisteredAgent,
@@ -99,7 +99,7 @@ const waitForChangeOrTask = async (
   return claimed;
 };
 
-/** Another worker of the same agent may be faster; whoever loses looks again. */
+/** Other workers of the agent may be faster. */
 const MAX_LEASE_ATTEMPTS = 3;
 
 const tryLease = async (
@@ -109,7 +109,7 @@ const tryLease = async (
 ): Promise<TurnLease | 'busy' | undefined> => {
   const { project, id } = registered.agent;
   for (let tries = 0; tries < MAX_LEASE_ATTEMPTS; tries++) {
-    // The head comes first, and then the oldest of what is queued.
+    // The state sorts before queued turns.
     const found = await deps.records.query<Item>({ pk: agentTurnsPk(project, id), limit: 2 });
     const head = found.find(isAgentState);
     const taken =
@@ -142,7 +142,7 @@ const leaseQueuedTurn = async (
   return done.outcome === 'written' ? { turn, epoch, work: { request: queued } } : 'lost';
 };
 
-/** A turn that waits for no tool any more goes on with whoever asks first; one that was leased already, with whoever leased it. */
+/** A turn that can resume goes to any worker. A repeated lease returns the same turn. */
 const resumeOrRepeatLease = async (
   deps: Deps,
   head: AgentState,

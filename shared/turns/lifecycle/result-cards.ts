@@ -9,7 +9,7 @@ import type { TurnEnd } from '../../model/agent-state.ts';
 import type { Turn } from '../../model/turn.ts';
 import { loadContent } from '../../storage/content.ts';
 
-/** What a turn delivers that ended without its worker's doing: a card that says how. */
+/** For turns that ended without their worker. */
 export const createDeliverableCard = async (
   deps: Deps,
   { project, id, agent }: Pick<Turn, 'project' | 'id' | 'agent'>,
@@ -20,7 +20,7 @@ export const createDeliverableCard = async (
   return card.id;
 };
 
-/** Nobody has looked for the card of a report that ended the turn: where it is not there, the turn has brought nothing. */
+/** The card of a report that ended the turn is checked here. Without it the turn has failed. */
 export const verifyDeliverable = async (deps: Deps, project: string, end: TurnEnd): Promise<TurnEnd> => {
   if (end.toolResultCard === undefined) return end;
   try {
@@ -39,7 +39,7 @@ interface ToolResult {
   error?: { code: string; message: string };
 }
 
-/** A result that Parley writes for a tool. Its reader takes these four fields and no others. */
+/** A result from Parley. Readers expect exactly these fields. */
 export const createToolResultCard = async (
   deps: Deps,
   project: string,
@@ -57,7 +57,7 @@ export const createToolResultCard = async (
 
 const MAX_SUMMARY_CHARACTERS = 2000;
 
-/** What a deliverable says of itself in a few words: its `summary`, or all of it where it is a text. */
+/** Its `summary`, or the whole of a text. */
 export const loadSummary = async (deps: Deps, project: string, id = ''): Promise<string | undefined> => {
   const card = CARD_ID_PATTERN.test(id) ? await deps.records.get(cardRef(project, id)) : undefined;
   const content = card && (await loadContent(deps.blobs, project, card.content));

@@ -3,13 +3,13 @@ import { type AgentState, computeExecutionStatus, getOwn } from '../../model/age
 import { and, equals, equalsAny, lessThan, notExists, or } from '../../ports/conditions.ts';
 import type { Rule } from '../../tasks/transitions/rules.ts';
 
-/** Which turn its holder believes to have. */
+/** What the worker believes to hold. */
 export interface FencingToken {
   turn: string;
   epoch: number;
 }
 
-/** Who is refused learns what the agent does instead, if it may know. */
+/** The error tells what the agent executes now, if the caller may know. */
 export const requireActive = (
   { turn, epoch }: FencingToken,
   mayKnow: (head: AgentState) => boolean = () => true,
@@ -44,7 +44,7 @@ export const requireRunning: Rule<AgentState> = {
   toError: (head) => wrongStatusError('running', head),
 };
 
-/** With a worker, who has read what the tools reported. */
+/** With a worker that has read the reports. */
 export const requireResumed: Rule<AgentState> = {
   holds: equals('state', 'running'),
   toError: (head) =>
@@ -60,10 +60,10 @@ const unreadReportsError = ({ turn }: AgentState): ParleyError =>
     },
   );
 
-/** All of them are kept in the head, which must stay small enough to be written. */
+/** They are stored in the agent state, whose size is limited. */
 const MAX_TOOL_CALLS = 500;
 
-/** A turn waits for a tool call once: what was reported of it is not asked for again. */
+/** A call has one report. */
 export const requireNewCalls = (calls: readonly string[]): Rule<AgentState>[] => [
   {
     holds: and(...calls.map((call) => notExists(`waiting.${call}`))),
@@ -93,7 +93,7 @@ const wrongStatusError = (wanted: string, head: AgentState): ParleyError =>
     details: { state: computeExecutionStatus(head) },
   });
 
-/** A report is believed only if it says how deep the turn is that it is for. */
+/** The depth of a report must match. */
 export const requireDepth = (depth: number): Rule<AgentState> => ({
   holds: equals('active.depth', depth),
   toError: (head) =>
@@ -109,7 +109,7 @@ export const requireAwaited = (toolCall: string): Rule<AgentState> => ({
   toError: (head) => wrongStatusError('waiting for this tool call', head),
 });
 
-/** A subject names the channel of the turn that it is about. */
+/** The channel of the subject must match. */
 export const requireSubjectChannel = (channel: string | undefined): Rule<AgentState>[] =>
   channel === undefined
     ? []

@@ -12,13 +12,13 @@ import { createDeliverableCard } from './result-cards.ts';
 import { staleTurnError } from './rules.ts';
 import { buildCanceledEnd, buildStopTransition } from './transitions.ts';
 
-/** Who no longer wants a turn, and who it says has that: of a turn of a group it may know sooner than the turn's own record. */
+/** Who stops a turn, and the agent that it names: it may know the lease of a group turn before the record does. */
 interface StopRequester {
   caller?: Caller;
   agent?: string;
 }
 
-/** Ends a turn that is no longer wanted, whatever its worker is doing. One that nobody has leased has the epoch 0. */
+/** Whatever the worker does. A queued turn has the epoch 0. */
 export const stopTurn = async (
   deps: Deps,
   turn: Turn,
@@ -40,7 +40,7 @@ export const stopTurn = async (
   );
 };
 
-/** Its task, which nobody may have made yet, is cancelled because the turn has ended. */
+/** The end of the turn cancels its task, which may not exist yet. */
 const stopTurnAsTask = async (deps: Deps, turn: Turn, epoch: number, end: TurnEnd): Promise<{ duplicate: boolean }> => {
   const { id } = turn;
   if (epoch !== 0) throw staleTurnError({ turn: id, epoch });
@@ -50,7 +50,7 @@ const stopTurnAsTask = async (deps: Deps, turn: Turn, epoch: number, end: TurnEn
   throw staleTurnError({ turn: id, epoch });
 };
 
-/** Out of the queue and ended, in one: whoever leases it meanwhile wins, and the stop is stale. */
+/** Removed and ended in one transaction: a concurrent lease wins. */
 const stopQueuedTurn = async (deps: Deps, turn: Turn, reason?: string): Promise<{ duplicate: boolean }> => {
   const now = deps.clock.now();
   const end = buildCanceledEnd(now, reason);
@@ -80,7 +80,7 @@ const stopQueuedTurn = async (deps: Deps, turn: Turn, reason?: string): Promise<
 /** The lease may be changing. */
 const STOP_RETRIES = { attempts: 3 };
 
-/** Ends the turn as it is, unless it has ended. */
+/** Idempotent. */
 export const forceStop = async (deps: Deps, project: string, id: string, reason: string): Promise<void> => {
   await retryOnConflict(`the turn ${id}`, STOP_RETRIES, async () => {
     const turn = await deps.records.get(turnRef(project, id));

@@ -31,7 +31,6 @@ interface TurnLimits {
   toolTimeoutMs: number;
 }
 
-/** When something is done to a head, and under which limits. */
 export interface TurnTransitionContext {
   now: number;
   limits: TurnLimits;
@@ -42,7 +41,7 @@ export const toTurnTransitionContext = ({ clock, config }: Deps): TurnTransition
   limits: config.turns,
 });
 
-/** What a head forgets with a turn. */
+/** Removed when the turn ends. */
 const ACTIVE_FIELDS = [
   'turn',
   'active',
@@ -63,7 +62,7 @@ const ACTIVE_FIELDS = [
   'due',
 ];
 
-/** `idle → dispatched`, under the next epoch. */
+/** `idle → dispatched`, with the next epoch. */
 export const buildLeaseChange = (
   epoch: number,
   turn: string,
@@ -87,7 +86,7 @@ export const buildLeaseChange = (
   },
 });
 
-/** `dispatched → running`. `due` stays: it comes early, and is then set anew. */
+/** `dispatched → running`. `due` is early and stays. */
 export const buildStartTransition = (token: FencingToken, { now }: TurnTransitionContext): Transition<AgentState> => ({
   rules: [requireActive(token), requireDispatched],
   change: { set: { state: 'running', aliveAt: now } },
@@ -103,7 +102,7 @@ export interface AwaitedCall {
   step: string;
 }
 
-/** `running → suspended` until every tool has reported. Calls stay known until the turn ends, so that each is waited for once. */
+/** `running → suspended`. Calls stay known until the turn ends, so each has one report. */
 export const buildSuspendTransition = (
   token: FencingToken,
   calls: AwaitedCall[],
@@ -131,7 +130,7 @@ export const buildSuspendTransition = (
   };
 };
 
-/** The worker takes up a turn whose tools have all reported. */
+/** `suspended → running`, once all tools have reported. */
 export const buildResumeTransition = (
   token: FencingToken,
   leaseId: string | undefined,
@@ -140,7 +139,7 @@ export const buildResumeTransition = (
   rules: [requireActive(token), requireResumable],
   change: {
     set: { state: 'running', aliveAt: now, leaseId },
-    // Whoever leased it before has it no longer.
+    // The earlier lease is void.
     ...(leaseId === undefined && { unset: ['leaseId'] }),
   },
 });
@@ -155,17 +154,16 @@ const requireResumable: Rule<AgentState> = {
   },
 };
 
-/** What a report must agree with. */
 export interface ReportContext {
-  /** Absent where its version lets it be left out. */
+  /** Absent in versions without it. */
   depth?: number | undefined;
-  /** The one that its subject names, where it came under one. */
+  /** Of the subject. */
   channel?: string;
-  /** Those that the sender may use; undefined for every one. */
+  /** Channels of the sender; undefined for all. */
   channels?: readonly string[];
 }
 
-/** A tool has reported: one less to wait for, or the end of the turn, as the tool wants it. */
+/** One open call less, or the end of the turn, by `afterExecution`. */
 export const buildReportTransition = (
   token: FencingToken,
   toolCall: string,
@@ -198,11 +196,11 @@ export const buildReportTransition = (
   };
 };
 
-/** Without a look at the head, only where the deadline is not sooner than the next look that the report asks for. */
+/** For a blind write: the deadline is not before the next timer. */
 export const requireDistantDeadline = ({ now, limits }: TurnTransitionContext): Condition =>
   greaterThan('deadline', now + limits.repeatWakeupMs);
 
-/** The same where the deadline has been seen. */
+/** For a read record. */
 export const capDueAtDeadline = (transition: Transition<AgentState>, deadline = Infinity): Transition<AgentState> => {
   const { due } = transition.change.set ?? {};
   if (typeof due !== 'number') return transition;
@@ -212,13 +210,12 @@ export const capDueAtDeadline = (transition: Transition<AgentState>, deadline = 
   };
 };
 
-/** The worker has done what it was asked. */
 export const buildDeliverTransition = (token: FencingToken, end: TurnEnd): Transition<AgentState> => ({
   rules: [requireActive(token), requireRunning],
   change: buildTurnEndChange(token, end),
 });
 
-/** Somebody no longer wants the turn, whatever it is doing. */
+/** Whatever the turn is doing. */
 export const buildStopTransition = (
   token: FencingToken,
   end: TurnEnd,
@@ -235,19 +232,19 @@ export const buildCanceledEnd = (now: number, reason: string | undefined): TurnE
   errorCode: 'stopped',
 });
 
-/** `→ idle`. How it ended stays until the next one has. */
+/** `→ idle`. The end stays until the next one. */
 const buildTurnEndChange = ({ turn, epoch }: FencingToken, end: TurnEnd, toolCall?: string): Change => ({
   set: { state: 'idle', last: { ...end, turn, epoch, toolCall } },
   unset: ACTIVE_FIELDS,
 });
 
-/** The worker is taken for dead: whatever it still sends is stale, because the epoch has risen. */
+/** The worker is taken for dead. The new epoch makes its later writes stale. */
 export const buildReapChange = (token: FencingToken, now: number, why: string): Change => {
   const end: TurnEnd = { status: 'failed', at: now, error: why, errorCode: 'reaped' };
   return { ...buildTurnEndChange(token, end), add: { epoch: 1 } };
 };
 
-/** The report that is written for a tool which did not answer in time. */
+/** For a tool that did not report in time. */
 export const buildTimeoutReport = (card: string, now: number, trace: Trace): ToolReport => ({
   type: 'timeout',
   status: 'timeout' satisfies TurnResult,

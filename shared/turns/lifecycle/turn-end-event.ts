@@ -4,7 +4,6 @@ import type { Turn } from '../../model/turn.ts';
 import { toTurnEventContext } from '../../model/turn-event.ts';
 import type { ParleyEvent } from '../../ports/events.ts';
 
-/** The one message that tells how a turn ended. */
 export const encodeTurnEnd = (turn: Turn, end: TurnEnd): ParleyEvent =>
   turnProtocol.encodeEvent({
     kind: 'end',

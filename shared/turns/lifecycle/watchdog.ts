@@ -56,20 +56,16 @@ const hasIdleAgent = async (deps: Deps, { project, agent, isForGroup, channel }:
     ? (await listIdleMembers(deps, project, agent, channel)).length > 0
     : computeExecutionStatus(await deps.records.get(agentStateRef(project, agent))) === 'idle';
 
-/** The tool calls that a suspended turn still waits for, and until when. */
+/** With their deadlines. */
 export const listAwaitedCalls = (head: AgentState): [toolCall: string, deadline: number][] =>
   computeExecutionStatus(head) === 'suspended'
     ? Object.entries(head.deadlines ?? {}).filter(([toolCall]) => getOwn(head.waiting, toolCall) === 'waiting')
     : [];
 
-/** Those of them whose time is over. */
 const listOverdueCalls = (head: AgentState, now: number): string[] =>
   listAwaitedCalls(head).flatMap(([toolCall, deadline]) => (deadline <= now ? [toolCall] : []));
 
-/**
- * What time alone does to a head whose `due` has come, if nobody wrote in between. `card` says that a tool did not
- * report in time.
- */
+/** Conditional on the version. `card` is the result of timeout reports. */
 const buildAgentStateTimerChange = (head: AgentState, when: TurnTransitionContext, card: string): Change => ({
   ...computeTurnTimerChange(head, when, card),
   if: equals('v', head.v),
@@ -103,7 +99,7 @@ const buildWakeupChange = (
   return { set: { lastWakeupAt: now, due: Math.min(now + limits.repeatWakeupMs, silentAt) } };
 };
 
-/** A timeout report stands for each tool whose time is over; the turn goes on when it waits for no other. */
+/** The turn resumes when no call is open. */
 const buildCallTimeoutChange = (
   head: AgentState,
   active: ActiveTurn,

@@ -10,14 +10,14 @@ import { waitUntil } from '../../storage/wait-until.ts';
 import { encodeTask } from '../../tasks/queries/task-view.ts';
 import { encodeTurnEnd } from '../lifecycle/turn-end-event.ts';
 
-/** A turn is seen by whoever may use its channel. */
+/** Access follows the channel. */
 export const getTurn = async (deps: Deps, caller: Caller, id: string): Promise<Turn> => {
   const turn = await deps.records.get(turnRef(caller.project, id));
   if (turn && canUseChannel(caller, turn.channel)) return turn;
   throw new ParleyError('turn_not_found', `There is no turn ${id.slice(0, 64)}.`);
 };
 
-/** Only who asked for it, whose turn it is, and an administrator may end it before its time. */
+/** Only its requester, its agent or an administrator. */
 export const getStoppableTurn = async (deps: Deps, caller: Caller, id: string): Promise<Turn> => {
   const turn = await getTurn(deps, caller, id);
   if (caller.role === 'admin' || [turn.from, turn.agent].includes(caller.registered.agent.id)) return turn;
@@ -27,7 +27,7 @@ export const getStoppableTurn = async (deps: Deps, caller: Caller, id: string): 
   );
 };
 
-/** A turn, with what its agent's state, or the task that it is for an agent of another protocol, knows of it. */
+/** A turn with its agent state, or with its task if the agent has another dialect. */
 export interface TurnDetails {
   turn: Turn;
   head?: AgentState;
@@ -46,7 +46,7 @@ export const getTurnDetails = async (deps: Deps, caller: Caller, id: string): Pr
   return { turn, head, steps };
 };
 
-/** That an agent is busy, everybody may know; with which turn, those who may see the turn, and the agent itself. */
+/** Everybody sees that an agent is busy. The turn is visible to its channel and to the agent. */
 export const getAgentState = async (
   deps: Deps,
   caller: Caller,
@@ -59,7 +59,7 @@ export const getAgentState = async (
 export const canReadAgentState = (caller: Caller, { agent, active }: AgentState): boolean =>
   active === undefined || canUseChannel(caller, active.channel) || getCallerName(caller) === agent;
 
-/** How a turn ended, as its task event, or what its agent asks where that was handed it as a task; undefined if neither comes in time. */
+/** The end event, or the question of the task; undefined after the wait. */
 export const waitForTurnOutcome = (
   deps: Deps,
   caller: Caller,

@@ -3,8 +3,8 @@ import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
 import type { Chunk, ReceivedChunk } from './chunk.ts';
 
 /**
- * How far a reader is: the newest chunk in the order of arrival, and the last index of the step that it was told of last. A chunk of
- * another step that was waiting for an earlier one when the reader left is lost to it.
+ * The newest chunk by arrival, and the last index of its step. A held chunk of another step is lost when the reader
+ * leaves.
  */
 export interface StreamPosition {
   key: string;
@@ -20,10 +20,10 @@ const computeStepTag = (step: string): string => computeFingerprint(step).slice(
 export const formatStreamPosition = ({ key, step, index }: StreamPosition): string =>
   step === undefined || index === undefined ? key : `${key}~${step}~${index}`;
 
-/** The key of a chunk, or the beginning; and the step and index of the last that was told. */
+/** A chunk key or the start, with step and index. */
 const STREAM_POSITION_PATTERN = /^(0|\d{14}-\d{6}-[\w-]{4})(?:~([\w-]{8})~(\d{1,16}))?$/;
 
-/** Those of instances that keep chunks. */
+/** Between instances that append chunks. */
 export const CLOCK_SKEW_MS = 2000;
 
 export const getPositionTime = ({ key }: Pick<StreamPosition, 'key'>): number => Number(key.slice(0, 14));
@@ -38,22 +38,18 @@ export const parseStreamPosition = (text: string, now: number): StreamPosition =
 
 export interface OrderedChunk {
   chunk: Chunk;
-  /** Where to go on behind it. */
+  /** The position after it. */
   position: StreamPosition;
 }
 
-/** A chunk that arrived before an earlier one of its step waits for that one so long, and then goes on without it. */
+/** A chunk waits for earlier ones of its step for this long. */
 export const REORDER_TIMEOUT_MS = 500;
 
-/**
- * Brings the chunks of a turn into order: those of a step by their index, those without one as they arrived. Each is told once; one
- * that comes after its turn has passed is dropped.
- */
+/** Orders chunks by index within a step, otherwise by arrival. Each is emitted once; a late one is dropped. */
 export class ChunkSequencer {
   readonly #from: StreamPosition;
   #position: StreamPosition;
   readonly #seen = new Map<string, number>();
-  /** The next index of each step. */
   readonly #expected = new Map<string, number>();
   #held: ReceivedChunk[] = [];
 
@@ -63,7 +59,7 @@ export class ChunkSequencer {
     if (from.step !== undefined) this.#expected.set(from.step, (from.index ?? -1) + 1);
   }
 
-  /** What can be told now that these have arrived. */
+  /** Chunks that can be emitted now. */
   push(arrived: ReceivedChunk[], now: number): OrderedChunk[] {
     const fresh = arrived.filter((one) => this.#isNew(one));
     for (const { key, at } of fresh) this.#seen.set(key, at);
@@ -76,12 +72,12 @@ export class ChunkSequencer {
     return ordered;
   }
 
-  /** When one that is held must be told, whatever else arrives. */
+  /** When a held chunk must be emitted. */
   get dueAt(): number | undefined {
     return this.#held.length === 0 ? undefined : Math.min(...this.#held.map(({ at }) => at)) + REORDER_TIMEOUT_MS;
   }
 
-  /** Forgets those that cannot be read again, because a reader begins behind them. */
+  /** Readers start after them. */
   forgetBefore(before: number): void {
     for (const [key, at] of this.#seen) if (at < before) this.#seen.delete(key);
   }
@@ -89,7 +85,7 @@ export class ChunkSequencer {
   #isNew({ key, chunk: { step_id, index } }: ReceivedChunk): boolean {
     if (this.#seen.has(key)) return false;
     if (key > this.#from.key) return true;
-    // It arrived before the last one that was told: only a higher index of the same step has not been told.
+    // It arrived before the last emitted chunk: only a higher index of that step is new.
     return index !== undefined && computeStepTag(step_id) === this.#from.step && index > (this.#from.index ?? 0);
   }
 
@@ -117,7 +113,7 @@ export class ChunkSequencer {
     return this.#held.find(({ chunk }) => chunk.index === (this.#expected.get(computeStepTag(chunk.step_id)) ?? 0));
   }
 
-  /** Of the step whose patience is over, the one with the lowest index. */
+  /** The lowest index of an overdue step. */
   #findOverdue(now: number): ReceivedChunk | undefined {
     const late = this.#held.find(({ at }) => at + REORDER_TIMEOUT_MS <= now);
     const sameStep = this.#held.filter(({ chunk }) => chunk.step_id === late?.chunk.step_id);

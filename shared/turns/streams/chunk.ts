@@ -6,7 +6,7 @@ import { type Turn, turnRef } from '../../model/turn.ts';
 import { lessThan, notExists, or } from '../../ports/conditions.ts';
 import type { Item, Ref } from '../../ports/records.ts';
 
-/** A piece of what an agent says while it works on a turn. Nothing follows from it, and nothing is missing where it is lost. */
+/** A piece of the output of a turn. It has no effects and may be lost. */
 export interface Chunk {
   agent_turn_id: string;
   step_id: string;
@@ -16,13 +16,13 @@ export interface Chunk {
   metadata?: JsonObject | undefined;
 }
 
-/** All chunks of a turn that arrived in one quarter of a second, each in a field of its own, so that adding one is one blind write. */
+/** The chunks of a quarter of a second, one attribute each, so appending is one blind write. */
 interface ChunkBucket extends Item {
   bytes: number;
 }
 
 export interface ReceivedChunk {
-  /** When, and between chunks of the same millisecond, in which order: text order is the order of arrival. */
+  /** Time and a counter: sorted by arrival. */
   key: string;
   at: number;
   chunk: Chunk;
@@ -30,13 +30,12 @@ export interface ReceivedChunk {
 
 const BUCKET_MS = 250;
 const CHUNK_RETENTION_MS = 10 * 60_000;
-/** What is more than a slot takes is dropped: an item of DynamoDB has 400 KB, and one more chunk must still fit. */
+/** Further chunks are dropped: a DynamoDB item holds 400 KB, and one more chunk must fit. */
 const MAX_BUCKET_BYTES = 256 * 1024;
 const MAX_CHUNK_BYTES = 64 * 1024;
 
-/** Beside the turn, so that whoever listens there hears them; by their agent, so that nobody can speak in the turn of another. */
+/** In the partition of the turn, so its watchers see them; by agent, so no agent can write into the turn of another. */
 const chunkPrefix = (agent: string): string => `chunk#${agent}#`;
-/** When the slot began in which a chunk stands that arrived then. */
 export const toBucketStart = (at: number): number => Math.max(0, at - (at % BUCKET_MS));
 const bucketSk = (agent: string, at: number): string => chunkPrefix(agent) + toSortableTime(toBucketStart(at));
 const bucketRef = (project: string, agent: string, turn: string, at: number): Ref<ChunkBucket> => ({
@@ -47,7 +46,7 @@ const bucketRef = (project: string, agent: string, turn: string, at: number): Re
 const CHUNK_FIELD_PREFIX = 'c-';
 let chunkCounter = 0;
 
-/** Resolves when a reader can find it, or when it was dropped because there are too many. */
+/** Resolves when it can be read, or was dropped. */
 export const appendChunk = async (
   deps: Deps,
   { project, id }: Pick<Agent, 'project' | 'id'>,
@@ -71,7 +70,7 @@ export const appendChunk = async (
 
 const MAX_BUCKETS_READ = 40;
 
-/** Some of the turn's chunks that arrived at a time or later, in the order of arrival, and whether there are more. */
+/** In order of arrival. */
 export const listChunksFrom = async (
   { records }: Deps,
   { pk, agent }: Pick<Turn, 'pk' | 'agent'>,

@@ -7,10 +7,7 @@ import { buildPublishRelay } from '../../nats/relay-item.ts';
 import { CHUNK_PRIORITY } from '../../ports/queue-names.ts';
 import type { Chunk } from './chunk.ts';
 
-/**
- * Sends a chunk that came over HTTP on to NATS, where whoever works on its turn or has asked for it is there. One that cannot be sent is
- * lost, like any that nobody hears.
- */
+/** Sends a chunk to NATS, if the agent or the requester of its turn is there. May be lost. */
 export const relayChunk = async (
   deps: Deps,
   caller: Caller,
@@ -38,7 +35,7 @@ const isRequestedFromNats = async (deps: Deps, agent: Agent, turn: string): Prom
   return known?.agent.transport === 'nats';
 };
 
-/** Who asked for a turn never changes, and its chunks are many: one read for all of them. */
+/** The requester of a turn never changes, so one read serves all its chunks. */
 const requesterCache = new Map<string, string>();
 const MAX_CACHED_REQUESTERS = 1000;
 

@@ -13,9 +13,9 @@ import {
 } from './chunk-sequencer.ts';
 import { subscribeToTurn } from './turn-feed.ts';
 
-/** Clocks differ by no more, and a slot still grows for less: so much is read once more. */
+/** Clock skew, and the time in which a bucket grows. */
 const OVERLAP_MS = CLOCK_SKEW_MS;
-/** An answer of a function has 6 MB at the most. */
+/** A Lambda response holds 6 MB. */
 const MAX_FRAME_BYTES = 1024 * 1024;
 
 /** Server-sent events: the chunks of a turn with their positions, and the end of the turn. */
@@ -54,9 +54,9 @@ export async function* streamChunks(
 }
 
 /** Each frame has its position, so a stream can be cut anywhere. */
-function* buildFrames(auditEntry: OrderedChunk[]): Generator<string> {
+function* buildFrames(chunks: OrderedChunk[]): Generator<string> {
   let piece = '';
-  for (const { chunk, position } of auditEntry) {
+  for (const { chunk, position } of chunks) {
     piece += `id: ${formatStreamPosition(position)}\nevent: chunk\ndata: ${encodeChunk(chunk)}\n\n`;
     if (piece.length < MAX_FRAME_BYTES) continue;
     yield piece;
@@ -65,7 +65,7 @@ function* buildFrames(auditEntry: OrderedChunk[]): Generator<string> {
   if (piece !== '') yield piece;
 }
 
-/** Each is put into words once for all who are told of it. */
+/** Encoded once for all readers. */
 const encodedChunks = new WeakMap<Chunk, string>();
 
 const encodeChunk = (chunk: Chunk): string => {

@@ -5,7 +5,7 @@ import type { Records } from '../../ports/records.ts';
 import { COALESCE_MS, Waiters } from '../../storage/waiters.ts';
 import { listChunksFrom, type ReceivedChunk, toBucketStart } from './chunk.ts';
 
-/** A turn as it is, and some of what its agent said. */
+/** A turn with some of its chunks. */
 interface TurnSnapshot {
   turn: Turn | undefined;
   received: ReceivedChunk[];
@@ -14,13 +14,13 @@ interface TurnSnapshot {
 
 const FEED_RECHECK_MS = 15_000;
 
-/** A turn and its chunks, read once for all who follow them from the same time on. */
+/** One read serves all readers of a turn from the same time on. */
 class TurnFeed {
   readonly #deps: Deps;
   readonly #project: string;
   readonly #id: string;
   readonly #waiters: Waiters;
-  /** By where they begin, until something changes. */
+  /** By start time, until something changes. */
   readonly #reads = new Map<number, Promise<TurnSnapshot>>();
   readonly #stop = new AbortController();
   #subscribers = 0;
@@ -33,12 +33,12 @@ class TurnFeed {
     this.#waiters = new Waiters(deps.clock);
   }
 
-  /** Rises when something may have changed. */
+  /** Rises with possible changes. */
   get version(): number {
     return this.#version;
   }
 
-  /** Returns what leaves it, and says whether that was the last. */
+  /** Returns a function that unsubscribes and says whether that was the last. */
   subscribe(): () => boolean {
     this.#subscribers += 1;
     if (this.#subscribers === 1) this.#watch().catch(() => {});
@@ -85,7 +85,6 @@ class TurnFeed {
 
 const feeds = new WeakMap<Records, Map<string, TurnFeed>>();
 
-/** The feed of a turn, entered; and what leaves it. */
 export const subscribeToTurn = (deps: Deps, project: string, id: string): { feed: TurnFeed; leave: () => void } => {
   const byTurn = feeds.get(deps.records) ?? new Map<string, TurnFeed>();
   feeds.set(deps.records, byTurn);

@@ -8,7 +8,7 @@ import { getToolCall, type TurnTaskLink } from '../../model/tool-call.ts';
 import { toTaskTurnId } from '../../model/turn.ts';
 import type { RecordChange } from '../../ports/records.ts';
 
-/** What follows for turns from a change of a task that does their work, or that they work on. */
+/** For tasks that execute a call or that a turn works on. */
 export const computeTaskTurnEffects = ({ before, after }: RecordChange<Task>): Effect[] => {
   if (!after) return [];
   const link = turnProtocol.findTaskLink(after.extensions);
@@ -21,14 +21,14 @@ export const computeTaskTurnEffects = ({ before, after }: RecordChange<Task>): E
   return effects;
 };
 
-/** An agent of this protocol works on its task as a turn, which is not to go on when the task has ended without it, or is another's. */
+/** The turn stops when its task has ended by itself or has another holder. */
 const computeStopWorkEffects = (before: Task | undefined, { status, project, endMessage, attempt }: Task): Effect[] => {
   if (!before) return [];
   const hasEnded = status === 'cancelled' || status === 'expired' || (status === 'failed' && !endMessage);
   if (before.holder !== undefined && hasEnded) {
     return [{ kind: 'stopTurn', project, turn: toTaskTurnId(before) }];
   }
-  // Since its last holder lost it, it has been queued once.
+  // It has been queued once since its last holder.
   const isAnothers = before.attempt > 0 && attempt > before.attempt;
   const lost = { ...before, queueGeneration: before.queueGeneration - 1 };
   return isAnothers ? [{ kind: 'stopTurn', project, turn: toTaskTurnId(lost) }] : [];
@@ -42,7 +42,7 @@ const EXECUTION_STATUSES: Partial<Record<Task['status'], ExecutionStatus>> = {
 
 const toExecutionStatus = ({ status }: Task): ExecutionStatus => EXECUTION_STATUSES[status] ?? 'idle';
 
-/** The turn of an agent that speaks another protocol has no head to tell its states: its task does. */
+/** A turn without an agent state has its states from its task. */
 const computeStateEffects = (before: Task, after: Task, link: TurnTaskLink, turn: string): Effect[] => {
   const status = toExecutionStatus(after);
   const isProgress = status === 'running' && hasReported(before, after);

@@ -12,7 +12,7 @@ import { loadContent } from '../../storage/content.ts';
 import { applyReport } from '../../tasks/commands/apply-report.ts';
 import { renewLease } from '../../tasks/commands/manage-task.ts';
 
-/** The task ends as the turn did that worked on it, with what its deliverable says. */
+/** With the content of its deliverable. */
 export const completeTaskFromTurn = async (deps: Deps, turn: Turn, end: TurnEnd): Promise<void> => {
   const sender = await deps.directory.getAgent(turn.project, turn.agent);
   if (!sender || turn.task === undefined) return;
@@ -39,22 +39,22 @@ export const completeTaskFromTurn = async (deps: Deps, turn: Turn, end: TurnEnd)
         error: toTaskErrorFromTurn(end),
       });
   } catch (error) {
-    // Whoever asked may have cancelled it, or its lease was lost: it is no longer the turn's.
+    // It was cancelled, or the lease is lost.
     if (!isPermanent(error)) throw error;
   }
 };
 
-/** Where the worker names none. */
+/** If the worker names none. */
 const DEFAULT_ERROR_CODES: Partial<Record<TurnEnd['status'], string>> = { timeout: 'timeout', canceled: 'CANCELLED' };
 
-/** A worker that was lost may do better next time; what an agent says of itself is final. */
+/** A lost worker may be retried; an error of the agent is final. */
 const toTaskErrorFromTurn = ({ status, error, errorCode }: TurnEnd) => ({
   code: errorCode ?? DEFAULT_ERROR_CODES[status] ?? 'internal_error',
   message: error ?? `The turn ended ${status}.`,
   retryable: errorCode === 'reaped' || status === 'timeout',
 });
 
-/** A deliverable that is no longer kept, or never was, is at least named. */
+/** An expired deliverable is only named. */
 const loadDeliverable = async (deps: Deps, { project }: Turn, { deliverable = '' }: TurnEnd): Promise<Json> => {
   try {
     return await loadContent(deps.blobs, project, (await getCard(deps, project, deliverable)).content);
@@ -66,7 +66,7 @@ const loadDeliverable = async (deps: Deps, { project }: Turn, { deliverable = ''
 
 type TaskRenewal = Pick<Extract<TurnEffect, { kind: 'renewTask' }>, 'project' | 'agent' | 'task' | 'step'>;
 
-/** What the turn does is a sign of life of the task, too. */
+/** A step of the turn renews the lease. */
 export const renewTaskFromTurn = async (deps: Deps, { project, agent, task, step }: TaskRenewal): Promise<void> => {
   const holder = await deps.directory.getAgent(project, agent);
   if (!holder) return;
@@ -78,11 +78,11 @@ export const renewTaskFromTurn = async (deps: Deps, { project, agent, task, step
   }
 };
 
-/** The event of a step has all of its metadata; a task keeps what it has room for beside everything else. */
+/** Larger metadata is only in the event of the step. */
 const MAX_METADATA_BYTES = 8 * 1024;
 const MAX_PROGRESS_TEXT = 4000;
 
-/** How far it is and what it does, where the step says so as a reader of this protocol is told it. */
+/** Progress and message, if the step has them. */
 const toProgressMessage = (
   agent: string,
   taskId: string,

@@ -20,7 +20,7 @@ import { buildReleaseChange, toTransitionContext } from '../../tasks/transitions
 import type { TurnLease } from '../lifecycle/lease-turn.ts';
 import { buildLeaseChange } from '../lifecycle/transitions.ts';
 
-/** The agent's next task as a turn of its own; undefined if there is none in time. */
+/** Undefined after the wait. */
 export const leaseTaskAsTurn = async (
   deps: Deps,
   registered: RegisteredAgent,
@@ -34,7 +34,7 @@ export const leaseTaskAsTurn = async (
     head === undefined || head.state === 'idle'
       ? await startTaskTurn(deps, registered, task, head, options.leaseId)
       : undefined;
-  // Another worker of the agent has taken up something meanwhile, and an agent does one thing at a time.
+  // Another worker of the agent has started a turn, and an agent has one at a time.
   if (!taken) await releaseClaim(deps, task);
   return taken;
 };
@@ -103,7 +103,7 @@ const buildTaskTurn = (
   };
 };
 
-/** Back to its queue, without an attempt spent. */
+/** Without spending an attempt. */
 const releaseClaim = async (deps: Deps, task: Task): Promise<void> => {
   const when = toTransitionContext(deps);
   const back = buildReleaseChange(task, when);

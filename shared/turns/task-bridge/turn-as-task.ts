@@ -16,10 +16,10 @@ import { toConditionalUpdate } from '../../tasks/transitions/rules.ts';
 import { endTurn } from '../lifecycle/end-turn.ts';
 import { toTurnResult } from '../tool-calls/report-result.ts';
 
-/** The turn of an agent that speaks another protocol is a task of that agent's, under the same id. */
+/** For agents of other dialects: a task under the same id. */
 export const createTaskForTurn = async (deps: Deps, turn: Turn): Promise<void> => {
   if (!(await hasTurnEnded(deps, turn))) await createTurnTask(deps, turn);
-  // Whoever stopped it meanwhile found no task to cancel.
+  // A stop before the creation found no task to cancel.
   if (await hasTurnEnded(deps, turn)) await cancelTurnTask(deps, turn);
 };
 
@@ -28,7 +28,6 @@ const hasTurnEnded = async ({ records }: Deps, { project, id }: Turn): Promise<b
   return !turn || turn.end !== undefined;
 };
 
-/** The turn has ended, and so has the task that it became. */
 export const cancelTurnTask = async (deps: Deps, { project, id }: Pick<Turn, 'project' | 'id'>): Promise<void> => {
   const change = toConditionalUpdate(buildCancelTransition(SYSTEM_SENDER, toTransitionContext(deps)));
   await deps.records.update(taskRef(project, id), change, deps.newId());
@@ -70,7 +69,7 @@ const createTurnTask = async (deps: Deps, turn: Turn): Promise<void> => {
   }
 };
 
-/** The task has ended, and so has the turn; its result is a card. */
+/** The result becomes a card. */
 export const completeFromTask = async (deps: Deps, task: Task, turnId: string): Promise<void> => {
   const turn = await deps.records.get(turnRef(task.project, turnId));
   if (!turn) return;

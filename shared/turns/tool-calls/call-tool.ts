@@ -20,51 +20,49 @@ import { protocolViolationError } from '../lifecycle/enqueue.ts';
 import { isCurrentToken, staleTurnError } from '../lifecycle/rules.ts';
 import { type CalledService, retryOnAgentStateChange, toolCallGuard, toolCallIdReusedError } from './guard.ts';
 
-/** A command of a turn to one of its tools, as it was sent. */
 export interface ToolCommand {
   agent: string;
   turn: string;
   epoch: number;
   toolCall: string;
-  /** For a tool that Parley itself is. It need not be registered. */
+  /** A tool of Parley itself, which needs no registration. */
   isInternal: boolean;
   toolName?: string;
   afterExecution?: AfterExecution;
-  /** The card that has its arguments. */
+  /** With the arguments. */
   card?: string;
   contextBox?: string;
-  /** Where it went, as the registration of its tool names it: to whom, and to do what. */
+  /** As in the registration of the tool: target and action. */
   targetSubject: string;
   target: string;
   action: string;
   channel: string;
   depth?: number;
-  /** What it is given on with. */
+  /** Type of the forwarded message. */
   type: string;
   protocolVersion: string;
   subject: string;
   headers: Readonly<Record<string, unknown>>;
-  /** Its own, where it has one. */
+  /** Of the command, if it has one. */
   trace?: Trace;
   payload: JsonObject;
 }
 
-/** A call that its turn really waits for, and until when. */
 export interface ValidatedCall {
   call: ToolCall;
   id: string;
-  /** Of the command, which may come again. */
+  /** For repetitions. */
   fingerprint: string;
   deadline: number;
-  /** Its own, or else that of the turn: what is called is part of the same. */
+  /** Of the command, or else of the turn. */
   trace: Trace;
-  /** The user and the context, likewise. */
+  /** User and context, likewise. */
   headers?: JsonObject;
-  /** For what does its work: whoever is called may report on it. */
+  /** Guards the task or turn that executes the call. */
   buildGuard: (service?: CalledService) => TransactionGuard;
 }
 
-/** What a tool command must agree with: the turn that its sender holds, its depth and channel, and the registered tool. */
+/** Checks the turn of the sender, its depth and channel, and the registered tool. */
 export const validateToolCall = async (
   deps: Deps,
   caller: Caller,
@@ -84,7 +82,7 @@ export const validateToolCall = async (
   }
   const head = await deps.records.get(agentStateRef(caller.project, agent));
   if (!head?.active || !isCurrentToken({ turn, epoch }, head)) throw staleTurnError({ turn, epoch }, head);
-  // Each sending of a command has its own time.
+  // It differs in each repetition.
   const { dispatch_requested_at: _time, ...payload } = command.payload;
   const fingerprint = computeFingerprint([command.subject, payload]);
   if (getOwn(head.waiting, toolCall) !== 'waiting')
@@ -125,8 +123,8 @@ export const validateToolCall = async (
 };
 
 /**
- * What comes again when the tool has reported asks for nothing more. A call that the turn has not begun to wait for is refused: its
- * tool may be faster than the caller's next call, and what it reports before would be lost.
+ * A repetition after the report does nothing. A call before its suspend is rejected: the report of a fast tool would
+ * be lost.
  */
 const assertAlreadyAnswered = async (
   { records }: Deps,
@@ -145,7 +143,7 @@ const assertAlreadyAnswered = async (
   );
 };
 
-/** The tool's own time, if that is shorter than what the turn gives it. */
+/** The tool's own limit, if it is shorter. */
 const computeCallDeadline = (
   now: number,
   { deadlines }: AgentState,
@@ -157,7 +155,7 @@ const computeCallDeadline = (
   return typeof seconds === 'number' ? Math.min(given, now + seconds * 1000) : given;
 };
 
-/** Puts the command into the queue of whoever serves its subject's target: an agent, or all that have it as a capability. */
+/** Creates a task for the target of the subject: an agent, or the providers of a capability. */
 export const callTool = (deps: Deps, caller: Caller, command: ToolCommand) =>
   retryOnAgentStateChange(() => createToolCommandTask(deps, caller, command));
 
@@ -177,7 +175,7 @@ const createToolCommandTask = async (deps: Deps, caller: Caller, command: ToolCo
   return { duplicate, taskId: id };
 };
 
-/** The agent that gets the command; undefined where it is for whoever of the target's capability comes first. */
+/** Undefined for any provider. */
 const resolveService = async (
   deps: Deps,
   project: string,
@@ -225,7 +223,7 @@ const buildToolRequest = (
     from: call.agent,
     to,
     isBoundedByDepth: true,
-    // Only the target decides who gets it, not what the tool is called.
+    // The target decides who gets it, not the name of the tool.
     capability: to === undefined ? target : (toolName ?? action),
     priority: 'normal',
     ttlSeconds: Math.max(1, Math.ceil((deadline - now) / 1000)),

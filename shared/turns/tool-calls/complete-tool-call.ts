@@ -11,7 +11,7 @@ import { buildCancelTransition, buildEndChange, toTransitionContext } from '../.
 import { requireOpen, toConditionalUpdate } from '../../tasks/transitions/rules.ts';
 import { forceStop } from '../lifecycle/stop-turn.ts';
 
-/** A tool has reported: the task that brought it the command is done, though nobody said so in words of tasks. */
+/** A report completes the task of the call. */
 export const completeToolCallTask = async (
   deps: Deps,
   project: string,
@@ -29,7 +29,6 @@ export const completeToolCallTask = async (
   );
 };
 
-/** Nobody waits for the call any more: whatever does its work is stopped. */
 export const cancelToolCall = async (deps: Deps, project: string, turn: string, toolCall: string): Promise<void> => {
   const id = toToolCallTaskId(turn, toolCall);
   const when = toTransitionContext(deps);

@@ -35,7 +35,7 @@ export const AskExpertArguments = z.object({
     .optional(),
 });
 
-/** `reuse` is the agent itself; `new` and `clone` are any of its kind, where it belongs to a group that leases turns. */
+/** `reuse` is the agent itself; `new` and `clone` are any agent of its group, if it has one. */
 export const resolveCallTarget = async (
   deps: Deps,
   project: string,
@@ -69,7 +69,7 @@ const buildDelegatedRequest = async (
   protocolVersion: call.protocolVersion,
 });
 
-/** One turn of one agent, whose end is the result of the call. */
+/** Its end is the result of the call. */
 export const createDelegatedTurn = async (
   deps: Deps,
   caller: Caller,
@@ -87,7 +87,7 @@ export const createDelegatedTurn = async (
   return { duplicate, agentTurnId: turn };
 };
 
-/** One turn of one agent that nobody waits for: the call has its result as soon as the turn is queued. */
+/** The call has its result as soon as the turn is queued. */
 export const createDetachedTurn = async (
   deps: Deps,
   caller: Caller,

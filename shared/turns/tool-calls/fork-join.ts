@@ -34,7 +34,7 @@ export const ForkJoinArguments = z.strictObject({
 
 const ForkItems = ForkJoinArguments.shape.tasks;
 
-/** A set of turns whose ends are told to the turn that asked for them as one. */
+/** Several turns with one result. */
 export const createForkJoin = async (
   deps: Deps,
   caller: Caller,
@@ -79,10 +79,9 @@ export const createForkJoin = async (
   throw toError(made.at - 1, made.existing);
 };
 
-/** When to try again what could not be begun. */
 const FORK_RETRY_MS = [2000, 4000, 8000, 16_000, 30_000];
 
-/** Makes the turns that the batch does not have yet. What is refused for good has failed; anything else is tried again. */
+/** Idempotent: rejected turns have failed, other errors are retried. */
 export const createForkTurns = async (deps: Deps, batch: Batch): Promise<void> => {
   const { pendingTurns, call, project, attempts = 0 } = batch;
   if (!pendingTurns || !call || batch.status !== 'open') return;

@@ -10,20 +10,20 @@ import type { TransactionWrite } from '../../ports/records.ts';
 import type { TransactionGuard } from '../../tasks/commands/create-task.ts';
 import { isCurrentToken, requireActive, requireAwaited, staleTurnError } from '../lifecycle/rules.ts';
 
-/** Who does the work of a call: an agent, or whoever has a capability. */
+/** An agent, or the providers of a capability. */
 export interface CalledService {
   agent?: string;
   capability: string;
 }
 
-/** As the head knows it; no agent has such a name as a capability gets. */
+/** As in the agent state. No agent has the form of a capability. */
 const formatServiceName = ({ agent, capability }: CalledService): string => agent ?? `@${capability}`;
 
-/** Whether the agent itself was called; who of a capability was, its command alone says. */
+/** For a capability, the task of the call knows the agent. */
 export const requireCalledAgent = (toolCall: string, { id }: Pick<Agent, 'id'>): Condition =>
   equals(`calledServices.${toolCall}`, id);
 
-/** That the turn still waits for the call, until the call's deadline, and that nothing else does its work. */
+/** The turn still waits, and nothing else executes the call. */
 export const toolCallGuard = (
   call: ToolCall,
   head: AgentState,
@@ -57,7 +57,7 @@ export const toolCallGuard = (
   };
 };
 
-/** Where the call has less time than the turn gives it, the head is looked at in time; it must then have been seen as it is. */
+/** A shorter deadline needs an earlier timer, conditional on the state. */
 const buildWaitingWrite = (
   call: ToolCall,
   head: AgentState,
@@ -66,7 +66,7 @@ const buildWaitingWrite = (
 ): TransactionWrite => {
   const { toolCall } = call;
   const key = agentStateRef(head.project, head.agent);
-  // Nothing can be put into a map that is not there, and the head of a turn that was suspended by an earlier version has none.
+  // DynamoDB cannot set a path in an absent map. States of earlier versions have none.
   const isFirst = service !== undefined && head.calledServices === undefined;
   const isWaiting = and(
     requireActive(call).holds,
@@ -97,7 +97,7 @@ class AgentStateChangedError extends ParleyError {
   }
 }
 
-/** Calls of one turn that come at once and have little time are written one after the other. */
+/** Concurrent calls with short deadlines are written one by one. */
 const CALL_RETRIES = { attempts: 5 };
 
 export const retryOnAgentStateChange = <T extends object>(call: () => Promise<T>): Promise<T> =>

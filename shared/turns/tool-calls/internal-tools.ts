@@ -22,7 +22,7 @@ import { createForkJoin, ForkJoinArguments } from './fork-join.ts';
 import { retryOnAgentStateChange } from './guard.ts';
 import { recordToolReport } from './record-report.ts';
 
-/** A tool that Parley itself is. What it cannot begin is told to the turn as the result of the call. */
+/** Its errors become the result of the call. */
 export const callInternalTool = (deps: Deps, caller: Caller, command: ToolCommand): Promise<CommandResult> =>
   retryOnAgentStateChange(() => startInternalTool(deps, caller, command));
 
@@ -37,14 +37,14 @@ const startInternalTool = async (deps: Deps, caller: Caller, command: ToolComman
     return await begin(deps, caller, checked);
   } catch (error) {
     if (!isPermanent(error) || NOT_REPORTED_CODES.has(error.code)) throw error;
-    // Over HTTP the worker reads what is wrong with its call in the answer. A worker on NATS has no answer.
+    // Over HTTP the worker gets the error; a worker on NATS has no response.
     if (!isPrepared && !isViaRelay(caller)) throw error;
     await reportCallFailure(deps, caller.project, checked, error);
     return { duplicate: false };
   }
 };
 
-/** The turn has ended, or something else does the work of the call and goes on. */
+/** The turn has ended, or something else executes the call. */
 const NOT_REPORTED_CODES: ReadonlySet<string> = new Set(['stale_turn', 'id_reused']);
 
 const isViaRelay = (caller: Caller): boolean => caller.role === 'agent' && caller.viaRelay === true;
@@ -90,7 +90,7 @@ const findInternalTool = ({ action }: ToolCommand): PrepareInternalTool => {
   throw protocolViolationError('subject', `There is no internal tool ${name}. Known: ${known}.`);
 };
 
-/** In the content of the card of the call, under `arguments`, or `args`. */
+/** `arguments` or `args` in the card of the call. */
 const loadCallArguments = async (deps: Deps, project: string, { card: id }: ToolCommand): Promise<JsonObject> => {
   if (id === undefined) {
     throw protocolViolationError(

@@ -14,7 +14,6 @@ import { getToolCall, toToolCallTaskId } from '../../model/tool-call.ts';
 import { requireCalledAgent } from './guard.ts';
 import { checkIgnored, type IgnoredReason, type ReporterCheck, recordToolReport } from './record-report.ts';
 
-/** What a tool says of a call, and to which turn. */
 export interface ReceivedReport extends Pick<ToolReport, 'type' | 'status' | 'afterExecution' | 'card'> {
   agent: string;
   turn: string;
@@ -22,10 +21,7 @@ export interface ReceivedReport extends Pick<ToolReport, 'type' | 'status' | 'af
   toolCall: string;
 }
 
-/**
- * A report as a tool sends it: one write, without a look before it. What its card says should happen comes before what the report
- * itself says, and the card's id tells it.
- */
+/** One blind write. The card decides before the report itself, and the id of the card tells its decision. */
 export const receiveReport = async (
   deps: Deps,
   caller: Caller,
@@ -42,7 +38,7 @@ export const receiveReport = async (
   if (!control) {
     await reporter?.assertCalled();
     const head = await deps.records.get(agentStateRef(project, holder.agent));
-    // What nobody waits for any more changes nothing, whatever it says.
+    // A report that nobody waits for changes nothing.
     const ignored = head ? checkIgnored(head, holder, toolCall) : 'late';
     if (ignored) return { ignored };
     throw unknownCardsError([card]);
@@ -63,7 +59,7 @@ export const receiveReport = async (
   );
 };
 
-/** A tool speaks for itself, and a worker for the tools that it runs on its own. Undefined for who may report. */
+/** A tool reports for itself, a worker for the tools that it runs. Undefined: allowed. */
 const resolveReporterCheck = async (
   deps: Deps,
   caller: Caller,
@@ -72,7 +68,7 @@ const resolveReporterCheck = async (
   if (caller.role === 'admin') return undefined;
   const { agent } = caller.registered;
   if (agent.id === report.agent || agent.role === COORDINATOR_ROLE) return undefined;
-  // It may be one of several that a call by capability is for: one read says whether another has taken it up.
+  // A call by capability: another provider may have claimed it.
   if (listUnscopedCapabilities(agent.capabilities).length > 0) {
     await assertCalledService(deps, agent, report, caller.viaRelay);
     return undefined;
@@ -83,7 +79,7 @@ const resolveReporterCheck = async (
   };
 };
 
-/** Only Parley writes of a task which call it is the command of. */
+/** Only Parley writes these extensions. */
 const isCommandForCall = ({ extensions }: Task, turn: string, toolCall: string): boolean => {
   const call = getToolCall(turnProtocol.findTaskLink(extensions));
   return call?.turn === turn && call.toolCall === toolCall;
@@ -97,13 +93,13 @@ const assertCalledService = async (
 ): Promise<void> => {
   const task = await deps.records.get(taskRef(project, toToolCallTaskId(turn, toolCall)));
   const command = task && isCommandForCall(task, turn, toolCall) ? task : undefined;
-  // Whoever of a capability has taken it up is who was called.
+  // The provider that claimed it.
   const isServed =
     command?.holder === undefined &&
     command?.routingCapability !== undefined &&
     capabilities.includes(command.routingCapability);
   if (command && (isServed || [command.to, command.holder].includes(id))) return;
-  // Its service hears a command on NATS as soon as Parley does, and may report before; the relay then brings the report again.
+  // A service on NATS may report before Parley has the command; the relay then sends the report again.
   if (byRelay && !command) throw new ParleyError('task_not_found', `No command with the call ${toolCall} is known.`);
   throw new ParleyError(
     'forbidden',

@@ -14,16 +14,15 @@ import {
   toTurnTransitionContext,
 } from '../lifecycle/transitions.ts';
 
-/** Why a report changed nothing. */
 export type IgnoredReason = 'late' | 'unknown' | 'duplicate';
 
-/** Whoever reports, where that must be who was called: known by the head, or else by what is stored of the call. */
+/** Checks the reporter against the agent state, or else against the task of the call. */
 export interface ReporterCheck {
   calledCondition: Condition;
   assertCalled: () => Promise<void>;
 }
 
-/** What a tool says to the turn that waits for it: it counts once. What nobody waits for any more is taken and forgotten. */
+/** Counts once. Without a waiting turn it is ignored. */
 export const recordToolReport = async (
   deps: Deps,
   holder: TurnHolder,
@@ -57,7 +56,7 @@ export const recordToolReport = async (
       },
     );
   } catch (error) {
-    // An agent that never had a turn has no head.
+    // The agent never had a turn.
     if (!(error instanceof ParleyError && error.code === 'stale_turn')) throw error;
     return { ignored: 'late' };
   }

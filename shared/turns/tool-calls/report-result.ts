@@ -10,7 +10,6 @@ import { loadContent } from '../../storage/content.ts';
 import { createToolResultCard, loadSummary } from '../lifecycle/result-cards.ts';
 import { recordToolReport } from './record-report.ts';
 
-/** How the end of a task is called in this protocol. */
 export const toTurnResult = ({ status }: Pick<Task, 'status'>): TurnResult => {
   if (status === 'completed') return 'success';
   if (status === 'expired') return 'timeout';
@@ -22,7 +21,7 @@ interface CallAnswer {
   error?: { code: string; message: string };
 }
 
-/** Whatever did the work of the call; its trace comes back with the report. */
+/** Its trace is that of the report. */
 interface CallWork extends Trace {
   project: string;
 }
@@ -48,19 +47,18 @@ const sendCallReport = async (
   });
 };
 
-/** Readers expect an error beside every end without a result. */
+/** Readers expect an error for every end without a result. */
 const explainEnd = (status: TurnResult): CallAnswer['error'] => {
   if (status === 'success' || status === 'partial') return undefined;
   return { code: status === 'timeout' ? 'tool_timeout' : status, message: `It ended ${status}.` };
 };
 
-/** A task that did the work of a call has ended, in whatever dialect. */
 export const reportTaskResult = async (deps: Deps, task: Task, call: ToolCall): Promise<void> => {
   const output = task.output && (await loadContent(deps.blobs, task.project, task.output));
-  // It ended because the tool has reported already.
+  // The report itself completed it.
   if (task.endMessage === undefined && isObject(output) && output.tool_result_card_id !== undefined) return;
   if (task.status === 'expired') {
-    // A timeout report that stands for a tool never ends the turn, whoever is first to see that its time is over.
+    // A timeout report never ends the turn, whoever writes it first.
     const waited = { ...call, afterExecution: 'suspend' as const };
     await sendCallReport(deps, task, waited, 'timeout', {
       error: { code: 'tool_timeout', message: 'Nobody took the command in time.' },
@@ -70,7 +68,6 @@ export const reportTaskResult = async (deps: Deps, task: Task, call: ToolCall): 
   await sendCallReport(deps, task, call, toTurnResult(task), { result: output, error: task.error });
 };
 
-/** A turn that did the work of a call has ended. */
 export const reportTurnResult = async (deps: Deps, turn: Turn, call: ToolCall, end: TurnEnd): Promise<void> => {
   const result = { status: end.status, ...toTurnEndView(turn, end) };
   await sendCallReport(deps, turn, call, end.status, {
@@ -86,7 +83,7 @@ const toTurnEndView = ({ id, agent }: Turn, { deliverable, outputBox }: TurnEnd)
   output_box_id: outputBox,
 });
 
-/** A batch that did the work of a call has ended: one result for all of its turns, in their order. */
+/** One result for all turns, in their order. */
 export const reportBatchResult = async (deps: Deps, batch: Batch, call: ToolCall): Promise<void> => {
   const { project, items, itemEnds, status } = batch;
   if (status === 'open') return;
@@ -97,7 +94,7 @@ export const reportBatchResult = async (deps: Deps, batch: Batch, call: ToolCall
     const end = itemEnds[task_index];
     return {
       task_index,
-      // The turn itself tells a timeout from a failure, and what is partial.
+      // The turn tells a timeout from a failure, and a partial result.
       status: (end?.isStopped ? undefined : turn?.end?.status) ?? (end ? toTurnResult(end) : 'canceled'),
       ...(turn && toTurnEndView(turn, turn.end ?? { status: 'canceled', at: 0 })),
       summary: summaries[task_index],

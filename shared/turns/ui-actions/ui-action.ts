@@ -15,17 +15,15 @@ import { equals, notExists, or } from '../../ports/conditions.ts';
 import type { Item, Key, NewItem, RecordChange, Ref, TransactionWrite } from '../../ports/records.ts';
 import { prepareEnqueue } from '../lifecycle/enqueue.ts';
 
-/** What a user wants to be done by the agent of an interface. */
 export interface UiActionRequest
   extends Pick<UiAction, 'id' | 'messageId' | 'agent' | 'tool' | 'channel' | 'fingerprint'> {
   args: JsonObject;
   protocolVersion: string;
   depth: number;
-  /** All that was said of it but the arguments, for the agent. */
+  /** Everything but the arguments, for the agent. */
   description: JsonObject;
 }
 
-/** The kind of worker that runs what a user does in an interface. */
 const UI_WORKER_TARGET = 'ui_worker';
 
 const uiActionRef = (project: string, id: string): Ref<UiAction> => ({
@@ -33,7 +31,7 @@ const uiActionRef = (project: string, id: string): Ref<UiAction> => ({
   sk: 'ui-action',
 });
 
-/** By the id of the message that asked for it, an action is found as well. */
+/** Finds an action by message id. */
 export interface UiMessageAlias extends Item {
   sk: 'ui-message';
   action: string;
@@ -44,13 +42,13 @@ const uiMessageAliasRef = (project: string, id: string): Ref<UiMessageAlias> => 
   sk: 'ui-message',
 });
 
-/** The action that an agent has been given. While it has one, it is busy, though it may not have begun. */
+/** Reserves the agent, also before the turn starts. */
 const uiAgentSlotKey = (project: string, agent: string): Key => ({
   pk: `${project}#ui-agent-slot#${agent}`,
   sk: 'ui-agent-slot',
 });
 
-/** Begins what the user wants as a turn of the interface's agent; or says why not. It is acknowledged in any case. */
+/** Starts a turn of the interface's agent, or rejects the action. Both are acknowledged. */
 export const createUiAction = async (
   deps: Deps,
   caller: Caller,
@@ -116,13 +114,12 @@ const findExistingAction = async (
   return records.get(uiActionRef(project, named?.action ?? id));
 };
 
-/** How it was answered is written once. */
 const writeAction = async (deps: Deps, action: Omit<NewItem<UiAction>, 'status'>, writes: TransactionWrite[]) => {
   const made = await deps.records.transact(writes, deps.newId());
   return made.outcome === 'written' ? { duplicate: false } : resolveConcurrentAction(deps, action);
 };
 
-/** Somebody was faster with the same. */
+/** A concurrent call was faster. */
 const resolveConcurrentAction = async (
   deps: Deps,
   { project, id, messageId, fingerprint }: Omit<NewItem<UiAction>, 'status'>,
@@ -137,7 +134,7 @@ const toDuplicateAction = (action: UiAction, fingerprint: string): { duplicate: 
   return { duplicate: true };
 };
 
-/** The turn that does it, or why there can be none. */
+/** The turn, or the rejection. */
 const prepareActionTurn = async (deps: Deps, caller: Caller, request: UiActionRequest, trace: Trace) => {
   const { project } = caller;
   const { id, agent, tool, args, channel, depth, description } = request;
@@ -170,7 +167,7 @@ const prepareActionTurn = async (deps: Deps, caller: Caller, request: UiActionRe
   }
 };
 
-/** The tool, where it is allowed. By default nothing is: the agent must be an interface's, and the tool allowed there. */
+/** Allowed only for agents of an interface and tools that permit it. */
 const checkUiPermission = async (deps: Deps, caller: Caller, { agent, tool: name, channel }: UiActionRequest) => {
   const { project } = caller;
   const registered = await findAgent(deps, project, agent);
@@ -184,7 +181,7 @@ const checkUiPermission = async (deps: Deps, caller: Caller, { agent, tool: name
   return buildUiRejection('rejected', 'ui_not_allowed', `A user interface may not call ${name}.`);
 };
 
-/** The turn of an accepted action has ended, and so has the action; its agent may be given the next. */
+/** The agent is then free for the next action. */
 export const completeUiAction = async (
   deps: Deps,
   project: string,
@@ -206,6 +203,6 @@ export const completeUiAction = async (
   );
 };
 
-/** Each state of an action is acknowledged once. */
+/** One acknowledgement per status. */
 export const computeUiActionEffects = ({ before, after }: RecordChange<UiAction>): Effect[] =>
   !after || before?.status === after.status ? [] : [{ kind: 'publish', event: turnProtocol.encodeUiAction(after) }];

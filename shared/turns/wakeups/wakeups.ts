@@ -17,7 +17,7 @@ export interface WakeupRecord extends Item {
   wakeup: Wakeup;
 }
 
-/** As long as the change of a record may take to be carried out. */
+/** As long as a change may be repeated. */
 const WAKEUP_RETENTION_MS = DAY_MS;
 
 export const createWakeup = async ({ records, clock, newId }: Deps, wakeup: Wakeup): Promise<void> => {
@@ -28,7 +28,7 @@ export const createWakeup = async ({ records, clock, newId }: Deps, wakeup: Wake
 export const computeWakeupEffects = ({ before, after }: RecordChange<WakeupRecord>): Effect[] =>
   after && !before ? [{ kind: 'sendWakeup', wakeup: after.wakeup }] : [];
 
-/** Tells an agent that there is something to do. Whoever waits for a lease hears of it anyway. */
+/** A hint: workers that wait for a lease notice anyway. */
 export const sendWakeup = async (deps: Deps, wakeup: Wakeup): Promise<void> => {
   const { cause, at, target, inboxId, reason, publishedTarget, context } = wakeup;
   const agent = wakeup.isForGroup
@@ -61,7 +61,7 @@ export const sendWakeup = async (deps: Deps, wakeup: Wakeup): Promise<void> => {
 const getProfileVersion = ({ config }: Deps, { profile }: Agent): string =>
   turnProtocol.resolveVersion(config, undefined, profile);
 
-/** Some of the agents of the group that could take a turn on the channel now. */
+/** Members that could take a turn on the channel. */
 export const listIdleMembers = (deps: Deps, project: string, group: string, channel: string): Promise<string[]> =>
   listGroupMembers(deps, project, group, async (page) => {
     const members = page.filter((agent) => isChannelMember(agent, channel));
