@@ -216,7 +216,7 @@ describe('the alarms', () => {
 
   it('find what the message routing protocol measures, whichever function wrote it', () => {
     const told =
-      "import('./functions/runtime/metrics.lazy.ts').then(({ publishMetrics }) => publishMetrics([['inbox_depth', 81]]))";
+      "import('./functions/runtime/metrics.lazy.ts').then(({ publishMetrics }) => publishMetrics([{ name: 'inbox_depth', unit: 'count', value: 81 }]))";
     for (const name of ['ingest', 'claims', 'due']) {
       const env = { ...process.env, POWERTOOLS_SERVICE_NAME: name, STAGE: 'test' };
       const { service, stage, inbox_depth } = JSON.parse(

@@ -49,7 +49,7 @@ const started = async (t: TestContext, args: string[]) => {
   ended.catch(() => {});
   while (!said.stdout.includes('Ctrl-C stops it.')) await Promise.race([once(child.stdout, 'data'), ended]);
   const address = /listening on (http:\S+)/.exec(said.stdout)?.[1] ?? '';
-  const [, keyFile = ''] = /^The admin key is in (.+)$/m.exec(said.stdout) ?? [];
+  const [, keyFile = ''] = /^(?:The admin key is|It is kept) in (.+)$/m.exec(said.stdout) ?? [];
   const adminKey = readFileSync(keyFile, 'utf8').trim();
   const stop = (signal: NodeJS.Signals) => {
     child.kill(signal);
