@@ -24,8 +24,11 @@ export const CLIENT_ID_RULE =
 
 const UUID = /^(?:msg-)?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i;
 
+const CANONICAL_UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
 /** UUIDs are case-insensitive and may have the prefix `msg-`. */
-export const toCanonicalId = (id: string): string => UUID.exec(id)?.[1]?.toLowerCase() ?? id;
+export const toCanonicalId = (id: string): string =>
+  CANONICAL_UUID.test(id) ? id : (UUID.exec(id)?.[1]?.toLowerCase() ?? id);
 
 /** For dialects that know only UUIDs. */
 export const toUuid = (id: string): string => (UUID.test(id) ? id : uuidFromSeed(['alias', id]));

@@ -9,66 +9,42 @@ export const computeFingerprint = (value: unknown): string =>
 /** All 256 bits, for content-addressed values: collision-resistant. */
 export const computeDigest = (value: unknown): string => hash('sha256', toCanonicalJson(value), 'base64url');
 
-/** Sorted keys, no white space. Takes about as long as JSON.parse. */
+/** Sorted keys, no white space. Takes one and a half times as long as JSON.stringify. */
 export const toCanonicalJson = (value: unknown): string => {
-  const writer = new CanonicalWriter();
-  writer.write(value);
-  return writer.text;
+  try {
+    return JSON.stringify(copySorted(value)) ?? 'null';
+  } catch (error) {
+    if (error === UNSORTABLE) return writeSorted(value);
+    throw error;
+  }
+};
+
+/** An object has keys such as 10 and 9 first, as numbers; `__proto__` cannot be set. */
+const UNSORTABLE = new Error('the keys of an object would have another order');
+const UNSORTABLE_KEY = /^(\d|__proto__$)/;
+
+const copySorted = (value: unknown): unknown => {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.every(isScalar) ? value : value.map(copySorted);
+  const copy: Record<string, unknown> = {};
+  for (const key of sortKeys(Object.keys(value))) {
+    if (UNSORTABLE_KEY.test(key)) throw UNSORTABLE;
+    copy[key] = copySorted(Reflect.get(value, key));
+  }
+  return copy;
+};
+
+const isScalar = (value: unknown): boolean => typeof value !== 'object' || value === null;
+
+const writeSorted = (value: unknown): string => {
+  if (isScalar(value)) return JSON.stringify(value) ?? 'null';
+  if (Array.isArray(value)) return `[${value.map(writeSorted).join(',')}]`;
+  const members = isObject(value) ? sortKeys(Object.keys(value).filter((key) => value[key] !== undefined)) : [];
+  return `{${members.map((key) => `${JSON.stringify(key)}:${writeSorted(Reflect.get(Object(value), key))}`).join(',')}}`;
 };
 
 /** For up to 16 keys an insertion sort takes a quarter of Array.sort's time. */
 const FEW_KEYS = 16;
-const MOST_QUOTED = 1000;
-
-class CanonicalWriter {
-  text = '';
-  readonly #quoted = new Map<string, string>();
-
-  write(value: unknown): void {
-    if (typeof value === 'number') this.text += Number.isFinite(value) ? value : 'null';
-    else if (typeof value === 'string') this.text += JSON.stringify(value);
-    else if (typeof value === 'boolean') this.text += value;
-    else if (Array.isArray(value)) this.#writeList(value);
-    else if (isObject(value)) this.#writeObject(value);
-    else this.text += 'null';
-  }
-
-  #writeList(list: unknown[]): void {
-    if (list.every(isScalar)) {
-      this.text += JSON.stringify(list);
-      return;
-    }
-    let separator = '[';
-    for (const item of list) {
-      this.text += separator;
-      separator = ',';
-      this.write(item);
-    }
-    this.text += ']';
-  }
-
-  #writeObject(object: Record<string, unknown>): void {
-    let separator = '{';
-    for (const key of sortKeys(Object.keys(object))) {
-      const member = object[key];
-      if (member === undefined) continue;
-      this.text += separator + this.#quote(key);
-      separator = ',';
-      this.write(member);
-    }
-    this.text += separator === '{' ? '{}' : '}';
-  }
-
-  #quote(key: string): string {
-    const known = this.#quoted.get(key);
-    if (known !== undefined) return known;
-    const quoted = `${JSON.stringify(key)}:`;
-    if (this.#quoted.size < MOST_QUOTED) this.#quoted.set(key, quoted);
-    return quoted;
-  }
-}
-
-const isScalar = (value: unknown): boolean => typeof value !== 'object' || value === null;
 
 const sortKeys = (keys: string[]): string[] => {
   if (keys.length > FEW_KEYS) return keys.sort();
