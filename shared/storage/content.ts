@@ -39,8 +39,11 @@ const putBlobContent = async (
 };
 
 /** The blobs in which some contents stand. */
-export const listBlobKeys = (contents: (StoredContent | undefined)[]): string[] =>
-  contents.flatMap((content) => (content && 'blob' in content ? content.blob : []));
+export const listBlobKeys = (contents: (StoredContent | undefined)[]): string[] => {
+  const keys: string[] = [];
+  for (const content of contents) if (content && 'blob' in content) keys.push(content.blob);
+  return keys;
+};
 
 /**
  * For a message that changed nothing, so that nothing of it remains. What the record that was existing names stays: then it was this

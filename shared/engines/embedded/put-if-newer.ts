@@ -1,6 +1,6 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import type { Item } from '../../ports/records.ts';
-import { INSERT_RECORD, toColumns } from './record-table.ts';
+import { INSERT_RECORD, toIndexedValues } from './record-table.ts';
 
 export const putIfNewer = (sql: DatabaseSync, body: SQLInputValue | undefined): void => {
   const item = parseItem(body);
@@ -9,7 +9,7 @@ export const putIfNewer = (sql: DatabaseSync, body: SQLInputValue | undefined): 
   const before = parseItem(found?.body);
   if (before && before.v >= item.v) return;
   sql.prepare('DELETE FROM records WHERE pk = ? AND sk = ?').run(item.pk, item.sk);
-  sql.prepare(INSERT_RECORD).run(item.pk, item.sk, String(body), ...Object.values(toColumns(item)));
+  sql.prepare(INSERT_RECORD).run(item.pk, item.sk, String(body), ...toIndexedValues(item));
 };
 
 const parseItem = (body: unknown): Item | undefined => {

@@ -6,6 +6,8 @@ import type { RecordedStatement } from './sqlite-file.ts';
 
 export interface RecordRow<T extends Item = Item> {
   id: number;
+  /** In the cache. */
+  key: string;
   item: T;
 }
 
@@ -18,15 +20,20 @@ const MAX_CACHED_LENGTH = 16_384;
 export class RecordTable {
   readonly #db: Database;
   readonly #readers = new Map<string, StatementSync>();
-  readonly #writers = new Map<string, RecordedStatement>();
+  readonly #insert: RecordedStatement;
+  readonly #updates: RecordedStatement[] = [];
+  readonly #delete: RecordedStatement;
   readonly #cache = new RecentMap<string, RecordRow>(MAX_CACHED);
 
   constructor(db: Database) {
     this.#db = db;
+    this.#insert = db.prepareWrite(INSERT_RECORD);
+    this.#delete = db.prepareWrite('DELETE FROM records WHERE id = ?');
   }
 
   find<T extends Item>({ pk, sk }: Ref<T>): RecordRow<T> | undefined {
-    const known = this.#getCached<T>(pk, sk);
+    const key = formatCacheKey(pk, sk);
+    const known = this.#getCached<T>(key);
     if (known) return known;
     const row = this.#prepareRead('SELECT id, body FROM records WHERE pk = ? AND sk = ?').get(pk, sk);
     return row && this.#cacheRow<T>(toRow(row), String(row.body));
@@ -34,26 +41,30 @@ export class RecordTable {
 
   /** Undefined if the key exists. */
   insert<T extends Item>(item: T): RecordRow<T> | undefined {
-    if (this.#cache.has(formatCacheKey(item.pk, item.sk))) return undefined;
+    const key = formatCacheKey(item.pk, item.sk);
+    if (this.#cache.has(key)) return undefined;
     const text = JSON.stringify(item);
-    const values = [item.pk, item.sk, text, ...Object.values(toColumns(item))];
-    const { changes, lastInsertRowid } = this.#prepareWrite(INSERT_RECORD).run(...values);
-    return changes === 0 ? undefined : this.#cacheRow({ id: Number(lastInsertRowid), item }, text);
+    const { changes, lastInsertRowid } = this.#insert.run(item.pk, item.sk, text, ...toIndexedValues(item));
+    return changes === 0 ? undefined : this.#cacheRow({ id: Number(lastInsertRowid), key, item }, text);
   }
 
-  replace<T extends Item>({ id, item: before }: RecordRow<T>, item: T): RecordRow<T> {
-    const [old, now] = [toColumns(before), toColumns(item)];
-    const moved = INDEXED_COLUMNS.filter((column) => old[column] !== now[column]);
-    const assignments = ['body = ?', ...moved.map((column) => `${column} = ?`)].join(', ');
-    const values = moved.map((column) => now[column]);
+  replace<T extends Item>({ id, key, item: before }: RecordRow<T>, item: T): RecordRow<T> {
+    const [old, now] = [toIndexedValues(before), toIndexedValues(item)];
+    const moved: (string | number | null)[] = [];
+    let columns = 0;
+    for (const [at, value] of now.entries()) {
+      if (value === old[at]) continue;
+      columns |= 1 << at;
+      moved.push(value);
+    }
     const text = JSON.stringify(item);
-    this.#prepareWrite(`UPDATE records SET ${assignments} WHERE id = ?`).run(text, ...values, id);
-    return this.#cacheRow({ id, item }, text);
+    this.#prepareUpdate(columns).run(text, ...moved, id);
+    return this.#cacheRow({ id, key, item }, text);
   }
 
-  delete({ id, item }: RecordRow): void {
-    this.#cache.delete(formatCacheKey(item.pk, item.sk));
-    this.#prepareWrite('DELETE FROM records WHERE id = ?').run(id);
+  delete({ id, key }: RecordRow): void {
+    this.#cache.delete(key);
+    this.#delete.run(id);
   }
 
   query<T extends Item>({ index, pk: p, prefix = '', after, newestFirst, limit }: RecordQuery, now: number): T[] {
@@ -64,7 +75,9 @@ export class RecordTable {
        AND (expires IS NULL OR expires > ?) ORDER BY ${sColumn} ${order} LIMIT ?`,
     );
     const rows = statement.all(p, prefix, prefix + LAST_CHARACTER, after ?? start, now, limit);
-    return rows.map(({ pk, sk, body }) => this.#getCached<T>(String(pk), String(sk))?.item ?? parseItem<T>(body));
+    return rows.map(
+      ({ pk, sk, body }) => this.#getCached<T>(formatCacheKey(String(pk), String(sk)))?.item ?? parseItem<T>(body),
+    );
   }
 
   listDue(now: number, limit: number): Item[] {
@@ -90,24 +103,26 @@ export class RecordTable {
     return reader;
   }
 
-  #prepareWrite(text: string): RecordedStatement {
-    const known = this.#writers.get(text);
+  /** `columns` has a bit for each indexed column that changes. */
+  #prepareUpdate(columns: number): RecordedStatement {
+    const known = this.#updates[columns];
     if (known) return known;
-    const writer = this.#db.prepareWrite(text);
-    this.#writers.set(text, writer);
-    return writer;
+    const assignments = INDEXED_COLUMNS.filter((_, at) => columns & (1 << at)).map((column) => `, ${column} = ?`);
+    const update = this.#db.prepareWrite(`UPDATE records SET body = ?${assignments.join('')} WHERE id = ?`);
+    this.#updates[columns] = update;
+    return update;
   }
 
-  #getCached<T extends Item>(pk: string, sk: string): RecordRow<T> | undefined {
-    return this.#cache.get(formatCacheKey(pk, sk)) as RecordRow<T> | undefined;
+  #getCached<T extends Item>(key: string): RecordRow<T> | undefined {
+    return this.#cache.get(key) as RecordRow<T> | undefined;
   }
 
   #cacheRow<T extends Item>(row: RecordRow<T>, text: string): RecordRow<T> {
     if (text.length > MAX_CACHED_LENGTH) {
-      this.#cache.delete(formatCacheKey(row.item.pk, row.item.sk));
+      this.#cache.delete(row.key);
       return row;
     }
-    this.#cache.set(formatCacheKey(row.item.pk, row.item.sk), row);
+    this.#cache.set(row.key, row);
     return row;
   }
 }
@@ -122,25 +137,21 @@ const INDEX_COLUMNS = {
 const INDEXED_COLUMNS = ['due', 'expires', 'by_list_pk', 'by_list_sk', 'by_holder_pk', 'by_holder_sk'] as const;
 export const INSERT_RECORD = `INSERT OR IGNORE INTO records (pk, sk, body, ${INDEXED_COLUMNS.join(', ')}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
-export const toColumns = ({
-  due,
-  expires,
-  byList,
-  byHolder,
-}: Item): Record<(typeof INDEXED_COLUMNS)[number], string | number | null> => ({
-  due: due ?? null,
-  expires: expires ?? null,
-  by_list_pk: byList?.pk ?? null,
-  by_list_sk: byList?.sk ?? null,
-  by_holder_pk: byHolder?.pk ?? null,
-  by_holder_sk: byHolder?.sk ?? null,
-});
+/** In the order of the columns. */
+export const toIndexedValues = ({ due, expires, byList, byHolder }: Item): (string | number | null)[] => [
+  due ?? null,
+  expires ?? null,
+  byList?.pk ?? null,
+  byList?.sk ?? null,
+  byHolder?.pk ?? null,
+  byHolder?.sk ?? null,
+];
 
 const formatCacheKey = (pk: Key['pk'], sk: Key['sk']): string => `${pk}\u0000${sk}`;
 
 const parseItem = <T extends Item>(body: unknown): T => JSON.parse(String(body));
 
-const toRow = <T extends Item>({ id, body }: Record<string, unknown>): RecordRow<T> => ({
-  id: Number(id),
-  item: parseItem(body),
-});
+const toRow = <T extends Item>({ id, body }: Record<string, unknown>): RecordRow<T> => {
+  const item = parseItem<T>(body);
+  return { id: Number(id), key: formatCacheKey(item.pk, item.sk), item };
+};

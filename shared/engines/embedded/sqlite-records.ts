@@ -21,6 +21,8 @@ export class RecordStore {
   readonly table: RecordTable;
   readonly watchers: Watchers;
   onDue: (due: number) => void = () => {};
+  #changed: string[] = [];
+  #isNotifying = false;
   readonly #db: Database;
   readonly #clock: Clock;
   readonly #feed: ChangeFeed;
@@ -43,7 +45,7 @@ export class RecordStore {
   }
 
   create<T extends Item>(item: NewItem<T>, token: string): WriteResult<T> {
-    const after = this.#insertRow<T>(item, token);
+    const after = this.#insertRow<T>({ ...item }, token);
     if (after) return { outcome: 'written', after };
     const existing = this.find<T>(item);
     if (existing?.item.token === token) return { outcome: 'written', after: existing.item, replayed: true };
@@ -74,7 +76,7 @@ export class RecordStore {
     if (at >= 0) return { outcome: 'refused', at, existing: rows[at]?.item };
     for (const [index, write] of writes.entries()) {
       const row = rows[index];
-      if (write.kind === 'create') this.#insertRow(write.item, token);
+      if (write.kind === 'create') this.#insertRow({ ...write.item }, token);
       if (write.kind === 'update' && row) this.#replaceRow(row, applyChange(row.item, write.change), token);
       if (write.kind === 'remove' && row) this.delete(row);
     }
@@ -94,7 +96,7 @@ export class RecordStore {
   }
 
   /** Undefined if an unexpired record exists. */
-  #insertRow<T extends Item>(fields: object, token: string): T | undefined {
+  #insertRow<T extends Item>(fields: Record<string, unknown>, token: string): T | undefined {
     const item = this.#stamp<T>(fields, 1, token);
     let row = this.table.insert(item);
     if (!row) {
@@ -107,14 +109,18 @@ export class RecordStore {
     return item;
   }
 
-  #replaceRow<T extends Item>(before: RecordRow<T>, fields: object, token: string): T {
+  #replaceRow<T extends Item>(before: RecordRow<T>, fields: Record<string, unknown>, token: string): T {
     const row = this.table.replace(before, this.#stamp<T>(fields, before.item.v + 1, token));
     this.#onWritten(before, row);
     return row.item;
   }
 
-  #stamp<T extends Item>(fields: object, v: number, token: string): T {
-    return { ...fields, v, token, at: this.#clock.now() } as T;
+  /** Changes the fields themselves: nobody else has them. */
+  #stamp<T extends Item>(fields: Record<string, unknown>, v: number, token: string): T {
+    fields.v = v;
+    fields.token = token;
+    fields.at = this.#clock.now();
+    return fields as T;
   }
 
   #onWritten(before: RecordRow | undefined, { item }: RecordRow): void {
@@ -124,9 +130,13 @@ export class RecordStore {
   }
 
   #notifyWatchers({ pk, byList }: Item): void {
+    this.#changed.push(pk);
+    if (byList?.sk !== undefined && byList.pk !== pk) this.#changed.push(byList.pk);
+    if (this.#isNotifying) return;
+    this.#isNotifying = true;
     this.#db.onAfterCommit(() => {
-      this.watchers.notify(pk);
-      if (byList?.sk !== undefined && byList.pk !== pk) this.watchers.notify(byList.pk);
+      this.#isNotifying = false;
+      for (const key of this.#changed.splice(0)) this.watchers.notify(key);
     });
   }
 

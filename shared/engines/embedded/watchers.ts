@@ -11,7 +11,8 @@ export class Watchers {
   }
 
   notify(key: string): void {
-    for (const wake of this.#byKey.get(key) ?? []) wake();
+    const listeners = this.#byKey.get(key);
+    if (listeners) for (const wake of listeners) wake();
   }
 
   watch(key: string): Watcher {
