@@ -134,9 +134,9 @@ export const defineKeyRoute = <Q, B, A extends KeyAccess>(definition: RouteDefin
     body: bodySchema,
     ...(ingress !== 'none' && { headers: { ...definition.headers, ...SIGNATURE_HEADERS } }),
     hasIngressChecks: ingress !== 'none',
-    handle: async ({ caller, ...call }) => {
-      const { deps, params, request } = call;
-      const admitted = assertAccess(definition.access, caller);
+    handle: async (call) => {
+      const { deps, params, trace, request, longPoll } = call;
+      const caller = assertAccess(definition.access, call.caller);
       const query = parseQuery(call.query);
       const limit = Math.min(bodyBytes(deps.config), deps.config.limits.bodyBytes);
       const begun = performance.now();
@@ -144,7 +144,7 @@ export const defineKeyRoute = <Q, B, A extends KeyAccess>(definition: RouteDefin
       if (performance.now() - begun > LATE_BODY_MS) await authenticate(deps, request.headers.authorization);
       const body = parseOrThrow(bodySchema, received, definition.code ?? 'invalid_request', 'The body');
       const signed = buildSignedCall({ method, path, params, headers: request.headers, body: received });
-      const parsed = { ...call, query, body, signed, caller: admitted };
+      const parsed = { deps, caller, params, query, body, signed, trace, request, longPoll };
       if (typeof ingress !== 'string') await runIngressChecks(ingress, parsed);
       return await definition.handle(parsed);
     },

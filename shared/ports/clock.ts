@@ -82,5 +82,20 @@ export const sleep = (clock: Clock, ms: number, signal?: AbortSignal): Cancellab
 export function toIso(at: number): string;
 export function toIso(at: number | undefined): string | undefined;
 export function toIso(at: number | undefined): string | undefined {
-  return at === undefined ? undefined : new Date(at).toISOString();
+  return at === undefined ? undefined : formatIso(at);
 }
+
+/** Most times are of the same few seconds, and a Date takes ten times as long as a look at what is known of one. */
+const MAX_KNOWN_SECONDS = 64;
+const knownSeconds: { second: number; text: string }[] = [];
+
+const formatIso = (at: number): string => {
+  const second = Math.floor(at / 1000);
+  const place = Math.abs(second % MAX_KNOWN_SECONDS);
+  let known = knownSeconds[place];
+  if (known?.second !== second) {
+    known = { second, text: new Date(second * 1000).toISOString().slice(0, -'000Z'.length) };
+    knownSeconds[place] = known;
+  }
+  return `${known.text}${String(1000 + Math.floor(at - second * 1000)).slice(1)}Z`;
+};

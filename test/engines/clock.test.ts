@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { sleep, systemClock } from '../../shared/ports/clock.ts';
+import fc from 'fast-check';
+import { sleep, systemClock, toIso } from '../../shared/ports/clock.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -28,5 +29,18 @@ describe('the clock of the system', () => {
     assert.equal(timers(), before + 1);
     for (const cancel of cancels) cancel();
     assert.equal(timers(), before);
+  });
+});
+
+describe('a time as text', () => {
+  it('is what a Date makes of it, for every millisecond that a Date knows', () => {
+    const near = fc.integer({ min: 1_790_000_000_000, max: 1_790_000_200_000 });
+    const any = fc.integer({ min: -8.64e15, max: 8.64e15 });
+    fc.assert(
+      fc.property(fc.array(fc.oneof(near, any), { maxLength: 200 }), (times) => {
+        for (const at of times) assert.equal(toIso(at), new Date(at).toISOString());
+      }),
+    );
+    assert.throws(() => toIso(Number.NaN), RangeError);
   });
 });
