@@ -91,8 +91,8 @@ describe('message sequence', () => {
     for (const message of [first, second, first]) assert.equal((await sender.send(message)).body.duplicate, true);
     const beat = mrMessage('heartbeat', 'sender', 'reader', { sequence: 3 });
     for (const status of [202, 200]) assert.equal((await sender.send(beat)).status, status);
-    const nobody = mrMessage('result', 'sender', 'reader', { sequence: 4, correlation_id: 'msg_00000000' });
-    assert.equal((await sender.send(nobody)).status, 404);
+    const order = mrMessage('command', 'sender', 'reader', { sequence: 4 });
+    assert.equal((await sender.send(order)).status, 403);
     const { last, gaps, repeats } = await count();
     assert.deepEqual([last, gaps, repeats], [3, 0, 0]);
   });
