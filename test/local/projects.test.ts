@@ -26,8 +26,11 @@ describe('a second project on one machine', () => {
   it('has an admin key in a file of its own, which opens that project alone', async (t) => {
     const dir = tempDir(t);
     const server = await startServer(t, { dir, env: { NODE_OPTIONS } });
-    assert.match(server.stdout(), /^The admin key of the project camelot is in \S+\/admin-key\.camelot$/m);
-    assert.match(server.stdout(), /^The admin key of the project far-away is in \S+\/admin-key\.far-away$/m);
+    assert.match(
+      server.stdout(),
+      /^The admin key of the project camelot, shown only now, is prl_camelot\.\S+\nIt is kept in \S+\/admin-key\.camelot$/m,
+    );
+    assert.match(server.stdout(), /^It is kept in \S+\/admin-key\.far-away$/m);
     assert.equal(statSync(join(dir, 'admin-key.camelot')).mode & 0o777, 0o600);
     const camelot = projectOf(server, keyIn(dir, 'admin-key.camelot'));
     const tim = await camelot.agent('tim', { dialect: 'task-format', capabilities: [] });
@@ -79,12 +82,13 @@ describe('a second project on one machine', () => {
 });
 
 describe('the admin key', () => {
-  it('is never printed: the greeting says where it is, and its command works as it is', async (t) => {
+  it('is printed when it is made and never again, and the command of the banner works as it is', async (t) => {
     const dir = tempDir(t);
-    for (const env of [undefined, undefined, { PARLEY_ADMIN_KEY: "king-arthur's-own-key" }]) {
+    for (const [start, env] of [undefined, undefined, { PARLEY_ADMIN_KEY: "king-arthur's-own-key" }].entries()) {
       const server = await startServer(t, { dir, env });
-      assert.ok(!server.stdout().includes(server.adminKey), server.stdout());
+      assert.equal(server.stdout().includes(server.adminKey), start === 0, server.stdout());
       const [line = ''] = /^curl .*$/m.exec(server.stdout()) ?? [];
+      assert.ok(!line.includes(server.adminKey));
       const { stdout } = await promisify(execFile)('bash', ['-c', line], { env: { ...process.env, ...env } });
       assert.equal(JSON.parse(stdout).domains[0].name, 'security');
       await server.stop();

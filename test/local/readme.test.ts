@@ -99,7 +99,7 @@ describe('the docs', () => {
   it('name only settings that exist', () => {
     const config = defineConfig({ projects: { default: { domains: {} } }, aws: { stage: 'test' } });
     /** Of a registration, or optional. */
-    const others = ['limits.messagesPerMinute', 'aws.relay', 'aws.domain', 'aws.alarms.email'];
+    const others = ['limits.messagesPerMinute', 'tasks.rememberMs', 'aws.relay', 'aws.domain', 'aws.alarms.email'];
     // The reference is generated from the schema itself.
     for (const { path, text } of PAGES.filter(({ path }) => path !== 'docs/reference/configuration.md')) {
       for (const [, setting = ''] of text.matchAll(
