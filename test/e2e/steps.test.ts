@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
+import { eventually } from '../support/eventually.ts';
 import { deployment } from './deployment.ts';
 
 const { agent } = await deployment();
@@ -27,7 +28,9 @@ describe('steps', () => {
     assert.equal((await worker.call('GET', `/v1/tasks/${id}/steps/large`)).body.value, large);
     const result = { kind: 'result', taskId: id, attempt: next.attempt, output: 'done' };
     assert.equal((await worker.send(result)).status, 202);
-    const { messages } = (await requester.call('GET', '/v1/inbox?wait=20')).body;
-    assert.deepEqual(messages.map(({ kind }: { kind: string }) => kind).sort(), ['question', 'result']);
+    await eventually(async () => {
+      const { messages } = (await requester.call('GET', '/v1/inbox?wait=5')).body;
+      assert.deepEqual(messages.map(({ kind }: { kind: string }) => kind).sort(), ['question', 'result']);
+    }, 30_000);
   });
 });
