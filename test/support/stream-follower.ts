@@ -105,17 +105,13 @@ interface Images {
   NewImage?: object;
 }
 
-/** As a function is given it: JSON, with binary values in base64, and empty maps with their type, which DynamoDB Local leaves out. */
+/** As a function is given it: JSON, with binary values in base64. */
 const asLambda = ({
   OldImage,
   NewImage,
 }: Images): { OldImage?: Record<string, unknown>; NewImage?: Record<string, unknown> } =>
   JSON.parse(
-    JSON.stringify({ OldImage, NewImage }, (name, value) => {
-      if (value instanceof Uint8Array) return Buffer.from(value).toString('base64');
-      return name !== 'M' && isEmpty(value) ? { M: value } : value;
-    }),
+    JSON.stringify({ OldImage, NewImage }, (_, value) =>
+      value instanceof Uint8Array ? Buffer.from(value).toString('base64') : value,
+    ),
   );
-
-const isEmpty = (value: unknown): boolean =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length === 0;

@@ -69,13 +69,6 @@ export class TableStream {
   async getRecords(iterator: string): Promise<{ getRecords: TableStreamRecord[]; next: string | undefined }> {
     const answer = await this.#call('DynamoDBStreams_20120810.GetRecords', { ShardIterator: iterator });
     const { Records, NextShardIterator } = Page.parse(answer);
-    return { getRecords: Records.map(restoreEmptyMaps), next: NextShardIterator ?? undefined };
+    return { getRecords: Records, next: NextShardIterator ?? undefined };
   }
 }
-
-/** DynamoDB Local omits the type of an empty map in its stream; DynamoDB does not. */
-const restoreEmptyMaps = <T>(record: T): T =>
-  JSON.parse(JSON.stringify(record), (key, value) => (key !== 'M' && isEmpty(value) ? { M: value } : value));
-
-const isEmpty = (value: unknown): boolean =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length === 0;

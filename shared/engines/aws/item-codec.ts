@@ -193,6 +193,8 @@ export const marshall = (value: unknown): AttributeValue => {
 const unmarshall = (value: AttributeValue): unknown => {
   if (value.SS) return Number(value.SS[0]);
   if (value.L) return value.L.map(unmarshall);
+  // DynamoDB Local omits the type of an empty map in its stream, and LocalStack hands that on.
+  if (Object.keys(value).length === 0) return {};
   if (!value.M) return convertToNative(value);
   return Object.fromEntries(Object.entries(value.M).map(([key, one]) => [decodeMapKey(key), unmarshall(one)]));
 };
