@@ -14,9 +14,12 @@ const s3 = new S3Client({ ...CLIENT_DEFAULTS, forcePathStyle: process.env.AWS_EN
 /** A schedule calls it as well, with an event of its own. */
 const ReplayRequest = z.object({ prefix: z.string().default(''), after: z.string().optional() });
 
-/** What Lambda leaves of a batch that it gave up: the records are inside, as text. */
-const FailureObject = z.object({ payload: z.string().transform((text) => StreamBatch.parse(JSON.parse(text))) });
 const StreamBatch = z.object({ Records: z.array(z.custom<DynamoDBRecord>((value) => typeof value === 'object')) });
+
+/** What Lambda leaves of a batch that it gave up: the records are inside, as text. LocalStack leaves them as they are. */
+const FailureObject = z.object({
+  payload: z.preprocess((value) => (typeof value === 'string' ? JSON.parse(value) : value), StreamBatch),
+});
 
 /** Enough to finish one batch. */
 const TIME_MARGIN_MS = 30_000;
