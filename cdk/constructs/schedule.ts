@@ -19,6 +19,7 @@ export const addSchedule = (runs: ParleyFunction, { description, every, enabled 
     description,
     schedule: Schedule.rate(every),
     enabled,
-    targets: [new LambdaFunction(runs.lambda, { ...NO_RETRY, event: RuleTargetInput.fromObject({}) })],
+    // LocalStack calls no target with an empty object.
+    targets: [new LambdaFunction(runs.lambda, { ...NO_RETRY, event: RuleTargetInput.fromObject({ scheduled: true }) })],
   });
 };
