@@ -18,7 +18,7 @@ export interface DynamoDbLocal {
 const PATIENCE_MS = 60_000;
 const ASK_AGAIN_MS = 25;
 
-export const startDynamoDbLocal = async (dir: string, region: string): Promise<DynamoDbLocal> => {
+export const startDynamoDbLocal = async (dir: string, region: string): Promise<DynamoDbLocal & { port: number }> => {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   const port = await findFreePort();
   const child = await spawnDynamoDbLocal(port, dir);
@@ -42,7 +42,7 @@ export const startDynamoDbLocal = async (dir: string, region: string): Promise<D
     if (child.pid !== undefined) await stop();
     throw error;
   }
-  return { forward, call, stop };
+  return { port, forward, call, stop };
 };
 
 export const NO_DYNAMODB: DynamoDbLocal = {

@@ -1,3 +1,5 @@
+import type { HandlerError } from './handler.ts';
+
 export interface InstanceData {
   folder: string;
   handler: string;
@@ -13,9 +15,7 @@ export interface Invocation {
   deadline: number;
 }
 
-export type InvocationOutcome =
-  | { ok: true; result: string }
-  | { ok: false; errorType: string; errorMessage: string; trace: string[] };
+export type InvocationOutcome = { ok: true; result: string } | ({ ok: false } & HandlerError);
 
 export interface InvocationAnswer {
   outcome: InvocationOutcome;
