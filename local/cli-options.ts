@@ -55,7 +55,7 @@ export const AWS_HELP = `Runs the synthesized AWS template on this machine: its 
   Behind it run DynamoDB Local and a local SQS and S3, which listen on free ports of 127.0.0.1 and ask for no key.
 `;
 
-export const LOCALSTACK_HELP = `Starts LocalStack with Docker, deploys Parley into it, and puts one address in front of its functions.
+export const LOCALSTACK_HELP = `Starts LocalStack, deploys Parley into it, and puts one address in front of its functions.
 
   npm run start:localstack -- [options]
 
@@ -63,6 +63,8 @@ export const LOCALSTACK_HELP = `Starts LocalStack with Docker, deploys Parley in
   --host <address>  on which address (127.0.0.1; 0.0.0.0 listens on all)
                     what it speaks is plain HTTP: put TLS in front of it before others can reach it (SECURITY.md)
   --data <folder>   where the admin key is kept (.parley); everything else is gone when LocalStack stops
+  --python          without Docker: LocalStack as a Python package, its functions as processes of Node
+                    the first start installs 500 MB from PyPI in .cache/localstack; its log is <folder>/localstack.log
   --help            this text
 
   PARLEY_ADMIN_KEY  the admin key, at least 16 characters, 8 of them different
@@ -93,8 +95,15 @@ export const parseAwsOptions = (args: string[]): (ServerOptions & { reportsGrant
   return options === 'help' ? options : { ...options, reportsGrants: values['report-grants'] };
 };
 
-export const parseLocalstackOptions = (args: string[]): ServerOptions | 'help' =>
-  validateOptions(parseArguments(args, COMMON_OPTIONS));
+export interface LocalstackOptions extends ServerOptions {
+  usesPython: boolean;
+}
+
+export const parseLocalstackOptions = (args: string[]): LocalstackOptions | 'help' => {
+  const values = parseArguments(args, { ...COMMON_OPTIONS, python: { type: 'boolean', default: false } });
+  const options = validateOptions(values);
+  return options === 'help' ? options : { ...options, usesPython: values.python };
+};
 
 const validateOptions = (
   values: ReturnType<typeof parseArguments<typeof COMMON_OPTIONS>> & { nats?: string },

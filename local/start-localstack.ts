@@ -1,43 +1,49 @@
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { loadAdminKeys } from './admin-keys.ts';
 import { formatBanner } from './banner.ts';
-import { LOCALSTACK_HELP, parseLocalstackOptions, type ServerOptions } from './cli-options.ts';
+import { LOCALSTACK_HELP, type LocalstackOptions, parseLocalstackOptions } from './cli-options.ts';
 import { createDataFolder } from './create-data-folder.ts';
 import { startContainer } from './localstack/container.ts';
 import { deploy, setAdminKeys } from './localstack/deploy.ts';
+import type { LocalStack } from './localstack/localstack.ts';
+import { startPythonProcess } from './localstack/python-process.ts';
 import { startFront } from './localstack/start-front.ts';
 import { formatStartupError } from './startup-errors.ts';
 
 const ROOT = resolve(import.meta.dirname, '..');
-const LOCALSTACK_PORT = 4566;
 
-const startLocalstack = async ({ dir, port, host }: ServerOptions): Promise<void> => {
+const print = (line: string): void => void process.stdout.write(`${line}\n`);
+
+const startLocalstack = async ({ dir, port, host, usesPython }: LocalstackOptions): Promise<void> => {
   createDataFolder(dir);
   const { default: config } = await import('../parley.config.ts');
   const adminKeys = loadAdminKeys(dir, Object.keys(config.projects), process.env);
-  process.stdout.write('Starting LocalStack …\n');
-  const container = await startContainer(LOCALSTACK_PORT);
+  let localstack: LocalStack | undefined;
   let isStopping = false;
   const stop = async (): Promise<void> => {
     if (isStopping) return;
     isStopping = true;
-    await container.stop();
+    await localstack?.stop();
     process.exit(0);
   };
   process.on('SIGINT', stop);
   process.on('SIGTERM', stop);
+  print('Starting LocalStack …');
+  localstack = await (usesPython ? startPythonProcess(join(dir, 'localstack.log'), print) : startContainer());
   try {
-    const { routes, adminKeyFunction } = await deploy(ROOT, container.endpoint);
-    await setAdminKeys(container.endpoint, adminKeyFunction, adminKeys);
-    const front = await startFront(routes, port, host);
+    const { routes, adminKeyFunction } = await deploy(ROOT, localstack.endpoint);
+    await setAdminKeys(localstack.endpoint, adminKeyFunction, adminKeys);
+    const front = await startFront(localstack.endpoint, routes, port, host);
     process.stdout.write(formatBanner(front.address, adminKeys, 'LocalStack, until it stops'));
   } catch (error) {
-    if (!isStopping) await container.stop();
+    // The same signal ended the deployment.
+    if (isStopping) return;
+    await localstack.stop();
     throw error;
   }
 };
 
-let options: ServerOptions | 'help' | undefined;
+let options: LocalstackOptions | 'help' | undefined;
 try {
   options = parseLocalstackOptions(process.argv.slice(2));
   if (options === 'help') process.stdout.write(LOCALSTACK_HELP);

@@ -1,56 +1,41 @@
 import { execFile } from 'node:child_process';
-import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { StartError } from '../cli-options.ts';
+import { type LocalStack, SETTINGS, VERSION, waitForHealth } from './localstack.ts';
 
-/** The last version that runs without a token. */
-const IMAGE = 'localstack/localstack:4.14.0';
+const IMAGE = `localstack/localstack:${VERSION}`;
 const CONTAINER_NAME = 'parley-localstack';
+const PORT = 4566;
 /** The first start downloads a gigabyte. */
 const START_TIMEOUT_MS = 300_000;
 
 const runDocker = (...args: string[]): Promise<{ stdout: string }> => promisify(execFile)('docker', args);
 
-export interface Container {
-  endpoint: string;
-  stop(): Promise<void>;
-}
-
-export const startContainer = async (port: number): Promise<Container> => {
+export const startContainer = async (): Promise<LocalStack> => {
   await runDocker('info').catch((cause: unknown) => {
-    throw new StartError('Docker does not answer. Start it, or run the same template without it: npm run start:aws.', {
-      cause,
-    });
+    throw new StartError(
+      'Docker does not answer. Start it, or run LocalStack without it: npm run start:localstack -- --python. ' +
+        'The same template runs without LocalStack as well: npm run start:aws.',
+      { cause },
+    );
   });
   await runDocker(
-    ...['run', '--detach', '--rm', '--name', CONTAINER_NAME, '--publish', `127.0.0.1:${port}:4566`],
+    ...['run', '--detach', '--rm', '--name', CONTAINER_NAME, '--publish', `127.0.0.1:${PORT}:4566`],
     // LocalStack runs each function in a container.
     ...['--volume', '/var/run/docker.sock:/var/run/docker.sock'],
-    // An unsupported resource type must fail the deployment.
-    ...['--env', 'CFN_IGNORE_UNSUPPORTED_RESOURCE_TYPES=0'],
+    ...Object.entries(SETTINGS).flatMap(([name, value]) => ['--env', `${name}=${value}`]),
     IMAGE,
   );
-  const endpoint = `http://localhost:${port}`;
+  // An address, not a name: names below localhost.localstack.cloud need a DNS that answers with loopback addresses.
+  const endpoint = `http://127.0.0.1:${PORT}`;
   const stop = async (): Promise<void> => {
     await runDocker('stop', CONTAINER_NAME);
   };
   try {
-    await waitForHealth(`${endpoint}/_localstack/health`);
+    await waitForHealth(endpoint, START_TIMEOUT_MS, `docker logs ${CONTAINER_NAME}`);
   } catch (error) {
     await stop();
     throw error;
   }
   return { endpoint, stop };
-};
-
-const waitForHealth = async (url: string): Promise<void> => {
-  for (const until = Date.now() + START_TIMEOUT_MS; ; await pause(500)) {
-    const isUp = await fetch(url).then(
-      ({ ok }) => ok,
-      () => false,
-    );
-    if (isUp) return;
-    if (Date.now() > until)
-      throw new StartError(`LocalStack did not answer at ${url} in time. docker logs ${CONTAINER_NAME} says why.`);
-  }
 };

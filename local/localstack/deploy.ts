@@ -30,7 +30,7 @@ const runCdklocal = async (root: string, endpoint: string, args: string[]): Prom
   const child = spawn(join(root, 'node_modules', '.bin', 'cdklocal'), args, {
     cwd: root,
     stdio: 'inherit',
-    env: { ...process.env, AWS_ENDPOINT_URL: endpoint, AWS_ENDPOINT_URL_S3: endpoint.replace('//', '//s3.') },
+    env: { ...process.env, AWS_ENDPOINT_URL: endpoint, AWS_ENDPOINT_URL_S3: endpoint },
   });
   const [code] = await once(child, 'close');
   if (code !== 0) throw new StartError(`cdklocal ${args[0]} ended with ${code}; what it said is above.`);
