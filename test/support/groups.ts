@@ -1,6 +1,7 @@
 import { globSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { isLong } from './scale.ts';
 
 const TESTS = resolve(import.meta.dirname, '..');
 
@@ -43,9 +44,12 @@ export const importTests = async (group: keyof typeof GROUPS): Promise<void> => 
 /** Packages of their own, with their tests beside them. */
 const PACKAGES = '{sdk,cli,console}/**/test/**/*.test.ts';
 
+/** Of `npm run test:long` alone. */
+const LONG = ['localstack'];
+
 /** What is to be given to `node --test`, so that every test runs once. */
 export const listProcesses = (): string[] => {
-  const grouped = new Set(Object.values(GROUPS).flatMap((folders) => folders.flatMap(listTests)));
+  const grouped = new Set([...Object.values(GROUPS).flat(), ...(isLong ? [] : LONG)].flatMap(listTests));
   const alone = listTests('.').filter((file) => !grouped.has(file));
   const ofPackages = globSync(join(TESTS, '..', PACKAGES), { exclude: ['**/node_modules/**'] }).sort();
   return [...alone, ...ofPackages, ...Object.keys(GROUPS).map((group) => join(TESTS, 'groups', `${group}.ts`))];
