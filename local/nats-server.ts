@@ -5,7 +5,7 @@ import { connect, createServer } from 'node:net';
 import { delimiter, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { StartError } from './cli-options.ts';
-import { findFreePort } from './cloudformation-runner/index.ts';
+import { findFreePort } from './cloudformation-runner/http/listen.ts';
 
 export interface NatsServer {
   url: string;

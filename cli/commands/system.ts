@@ -3,9 +3,23 @@ import { once } from 'node:events';
 import { accessSync, constants, existsSync, statfsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { ConnectionError, ParleyError } from '../../sdk/typescript/src/index.ts';
-import { type Command, EXIT, ExitError, getText } from '../command.ts';
+import { type Command, EXIT, ExitError, getText, UsageError } from '../command.ts';
 import { connectFrom, isAdminKey } from '../connection.ts';
 import { resolveConnection } from '../profiles.ts';
+
+/** Beside the bundle of the package; in a clone, its source. */
+const SERVERS = [join(import.meta.dirname, 'server.mjs'), resolve(import.meta.dirname, '..', '..', 'local', 'main.ts')];
+
+const findServer = (): string => {
+  const found = SERVERS.find((file) => existsSync(file));
+  if (found) return found;
+  throw new ExitError(EXIT.failed, `The server is missing: ${SERVERS[0]}. Install parley-cli again.`);
+};
+
+const isNewEnough = (): boolean => {
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+  return major > 22 || (major === 22 && minor >= 13);
+};
 
 const up: Command = {
   name: 'up',
@@ -14,16 +28,24 @@ const up: Command = {
     port: '<number> where to listen (4100)',
     host: '<address> on which address (127.0.0.1)',
     data: '<folder> where the state is kept (.parley)',
-    nats: '<url> the NATS server whose agents take part',
+    nats: '<url> the NATS server whose agents take part; local starts one',
+    config: '<file> the configuration: JSON or a module',
+    verbose: 'a line on standard error for each request',
+    'accept-damage': 'go on with what can be read of a damaged storage',
   },
   examples: ['parley up', 'parley up --port 8080 --data /var/lib/parley'],
   run: async ({ options, signal }) => {
-    const main = resolve(import.meta.dirname, '..', '..', 'local', 'main.ts');
-    const args = ['port', 'host', 'data', 'nats'].flatMap((name) => {
+    if (!isNewEnough())
+      throw new UsageError(`The server needs Node.js 22.13 or newer; this is ${process.versions.node}.`);
+    const args = ['port', 'host', 'data', 'nats', 'config'].flatMap((name) => {
       const value = getText(options, name);
       return value === undefined ? [] : [`--${name}`, value];
     });
-    const child = spawn(process.execPath, [main, ...args], { stdio: 'inherit' });
+    const flags = ['verbose', 'accept-damage'].filter((name) => options[name]).map((name) => `--${name}`);
+    // Node.js 22 still calls its SQLite experimental.
+    const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', findServer(), ...args, ...flags], {
+      stdio: 'inherit',
+    });
     // Ctrl-C reaches it by itself; a signal to this process alone is passed on.
     signal.addEventListener('abort', () => child.kill('SIGTERM'));
     const [code] = await once(child, 'exit');
@@ -73,7 +95,6 @@ interface Check {
 }
 
 const checkMachine = (): Check[] => {
-  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
   const { bavail, bsize } = statfsSync('.');
   const freeMb = Math.floor((bavail * bsize) / 2 ** 20);
   const folder = existsSync('.parley') ? '.parley' : '.';
@@ -86,7 +107,7 @@ const checkMachine = (): Check[] => {
   return [
     {
       name: 'Node.js',
-      ok: major > 22 || (major === 22 && minor >= 13),
+      ok: isNewEnough(),
       says: `${process.versions.node}; 22.13 or newer is needed`,
     },
     { name: 'disk', ok: freeMb > 100, says: `${freeMb} MB free; below 100 MB writes may be refused` },

@@ -57,6 +57,7 @@ const ALLOWED: [from: RegExp, to: RegExp][] = [
   ],
   [/^examples\//, /^examples\/|^node:/],
   [/^cli\//, /^cli\/|^sdk\/typescript\/src\/|^shared\/|^parley\.config\.ts$|^node:/],
+  [/^release\//, /^release\/|^shared\/kernel\/esbuild-options\.ts$|^esbuild$|^node:/],
   [/^sdk\/typescript\/src\//, /^sdk\/typescript\/src\//],
   [/^parley\.config\.ts$/, /^shared\/config\/config\.ts$/],
 ];
@@ -92,7 +93,7 @@ const targetsIn = (file: string, pattern: RegExp): string[] =>
 const isAbove = (target: string, file: string): boolean =>
   file.startsWith('shared/') && target.startsWith('shared/') && findRank(target) > findRank(file);
 
-const files = globSync('{cdk,functions,shared,local,relay,examples,cli,sdk/typescript/src}/**/*.ts', {
+const files = globSync('{cdk,functions,shared,local,relay,examples,cli,release,sdk/typescript/src}/**/*.ts', {
   exclude: ['**/test/**'],
 }).concat('parley.config.ts');
 const violations = files.flatMap((file) => {
@@ -103,8 +104,12 @@ const violations = files.flatMap((file) => {
 });
 
 const RUNNER = /^(?:local|test)\/cloudformation-runner\//;
-/** A process for one function must not load the whole runner. */
-const RUNNER_FRONT_DOORS = ['local/cloudformation-runner/index.ts', 'local/cloudformation-runner/lambda/handler.ts'];
+/** A process for one function, or the embedded server, must not load the whole runner. */
+const RUNNER_FRONT_DOORS = [
+  'local/cloudformation-runner/index.ts',
+  'local/cloudformation-runner/lambda/handler.ts',
+  'local/cloudformation-runner/http/listen.ts',
+];
 for (const file of globSync('{cdk,functions,local,test,bench}/**/*.ts').filter((one) => !RUNNER.test(one))) {
   for (const target of targetsIn(file, IMPORT)) {
     if (RUNNER.test(target) && !RUNNER_FRONT_DOORS.includes(target))

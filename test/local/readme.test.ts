@@ -19,17 +19,17 @@ const PAGES = ['README.md', ...globSync('docs/{concepts,guides,operations,refere
 );
 
 /** The shell commands below a heading, in order. */
-const commandsBelow = (heading: string): string => {
-  const [, section = ''] = README.split(`## ${heading}\n`);
+const commandsBelow = (page: string, heading: string): string => {
+  const [, section = ''] = readPage(page).split(`## ${heading}\n`);
   const [text = ''] = section.split('\n## ');
   return [...text.matchAll(/```sh\n(.*?)```/gs)].map(([, commands]) => commands).join('\n');
 };
 
-describe('the README', () => {
+describe('docs/guides/http.md', () => {
   it('tells a newcomer commands that work, from the first agent to the result in the inbox', async (t) => {
     const dir = tempDir(t);
     const server = await startServer(t, { dir });
-    const script = commandsBelow('A first task')
+    const script = commandsBelow('docs/guides/http.md', 'A task, step by step')
       .replace('http://127.0.0.1:4100', server.address)
       .replace('.parley/admin-key', `${dir}/admin-key`)
       .replaceAll('\ncurl', '\necho; curl');
@@ -47,9 +47,11 @@ describe('the README', () => {
       ['requested', 'claimed', 'completed'],
     );
   });
+});
 
+describe('the README', () => {
   it('names only npm scripts that exist, and CI runs its commands', () => {
-    const named = [...README.matchAll(/npm (?:run )?((?:start|test|check|bench)(?::\w+)?)/g)].map(
+    const named = [...README.matchAll(/npm (?:run )?((?:start|test|check|bench|pack)(?::\w+)?)/g)].map(
       ([, script]) => script ?? '',
     );
     for (const script of named) assert.ok(script in packageJson.scripts, `npm run ${script}`);

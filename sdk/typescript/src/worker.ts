@@ -121,7 +121,11 @@ export class Worker extends Emitter<WorkerEvents> {
     this.#claiming.abort();
     this.#wake?.();
     const ended = Promise.all([...this.#running.values()].map(({ done }) => done));
-    await Promise.race([ended, sleep(toMs(this.#options.drain))]);
+    // A timer that goes on would keep the process alive.
+    const hasEnded = new AbortController();
+    const limit = sleep(toMs(this.#options.drain), hasEnded.signal).catch(() => {});
+    await Promise.race([ended, limit]);
+    hasEnded.abort();
     await Promise.all([...this.#running.values()].map((running) => this.#giveBack(running)));
     await Promise.all([...this.#abortedClaims].map((claimId) => this.#giveBackClaim(claimId)));
     this.#watching?.abort();
