@@ -26,6 +26,8 @@ export interface Dialect {
   logsRejections?: true;
   /** Its messages speak of tasks by eight digits, so that what these mean must be on record. */
   usesShortIds?: true;
+  /** The eight digits that an id of another form stands for, where its messages may have such. */
+  toShortId?(id: string): string | undefined;
   /** Content of more bytes is given to its agents as a card, unless it came in the dialect itself, which has its own limit. */
   maxContentBytes?: number;
   /** Whom a message that is not valid names, as far as that can be read, and what else the audit log says of it. */

@@ -30,8 +30,10 @@ const CANONICAL_UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 export const toCanonicalId = (id: string): string =>
   CANONICAL_UUID.test(id) ? id : (UUID.exec(id)?.[1]?.toLowerCase() ?? id);
 
+export const isUuid = (id: string): boolean => UUID.test(id);
+
 /** For dialects that know only UUIDs. */
-export const toUuid = (id: string): string => (UUID.test(id) ? id : uuidFromSeed(['alias', id]));
+export const toUuid = (id: string): string => (isUuid(id) ? id : uuidFromSeed(['alias', id]));
 
 /** For CommonGround, whose ids are ASCII without blanks. */
 export const toVisibleAsciiId = (id: string): string => (/^[!-~]+$/.test(id) ? id : toUuid(id));

@@ -95,6 +95,41 @@ describe('the cfn profile of Message Routing', () => {
     );
   });
 
+  it('acknowledges messages by the ids that their senders wrote', async (t) => {
+    const { lead, worker } = await start(t);
+    const first = busMessage('request', 'worker-1', 'lead', { n: 1 });
+    const second = busMessage('request', 'worker-1', 'lead', { n: 2 });
+    for (const message of [first, second]) assert.equal((await worker.send(message)).status, 202);
+    assert.equal((await lead.call('GET', '/v1/inbox')).body.messages.length, 2);
+    const reply = await lead.call('POST', '/v1/inbox/ack', { ids: [first.msg_id, 'msg-1-unknown'] });
+    assert.deepEqual([reply.status, reply.body.acknowledged], [200, 1]);
+    assert.deepEqual(await read(lead), [second]);
+  });
+
+  it('acknowledges two messages under one id only where both are named', async (t) => {
+    const { lead, worker } = await start(t);
+    const first = busMessage('request', 'worker-1', 'lead', { n: 1 });
+    const second = busMessage('request', 'worker-1', 'lead', { n: 2 }, { msg_id: first.msg_id });
+    for (const message of [first, second]) assert.equal((await worker.send(message)).status, 202);
+    assert.equal((await lead.call('GET', '/v1/inbox')).body.messages.length, 2);
+    const ambiguous = await lead.call('POST', '/v1/inbox/ack', { ids: [first.msg_id] });
+    assertRefused(ambiguous, 409, 'ambiguous_id');
+    const [one, other] = ambiguous.body.messages;
+    assert.equal((await lead.call('POST', '/v1/inbox/ack', { ids: [one.id] })).body.acknowledged, 1);
+    assert.equal((await lead.call('POST', '/v1/inbox/ack', { ids: [first.msg_id] })).body.acknowledged, 1);
+    assert.notEqual(one.id, other.id);
+    assert.deepEqual(await read(lead), []);
+  });
+
+  it('shows a task by the id that its requester wrote, to both agents', async (t) => {
+    const { lead, worker, plain } = await start(t);
+    const task = busMessage('task-delegation', 'lead', 'worker-1', { task: 'Audit the login' });
+    const { body } = await lead.send(task);
+    for (const agent of [lead, worker]) assert.equal((await agent.task(String(task.msg_id))).id, body.taskId);
+    assertRefused(await plain.call('GET', `/v1/tasks/${task.msg_id}`), 404, 'task_not_found');
+    assertRefused(await lead.call('GET', '/v1/tasks/msg-1-unknown'), 404, 'task_not_found');
+  });
+
   it('rejects the same messages of an agent without the profile', async (t) => {
     const { plain, lead } = await start(t);
     for (const message of [

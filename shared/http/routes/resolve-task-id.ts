@@ -1,3 +1,4 @@
+import { getAgentDialect } from '../../dialects/registry.ts';
 import type { Caller } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { toCanonicalId } from '../../kernel/ids.ts';
@@ -9,7 +10,10 @@ export const resolveTaskId = async (
   caller: Caller,
   { params, request }: Pick<RouteCall, 'params' | 'request'>,
 ): Promise<string> => {
-  const id = await resolveShortId(deps, caller, toCanonicalId(params.id ?? ''));
+  const given = toCanonicalId(params.id ?? '');
+  const short = caller.role === 'agent' ? getAgentDialect(caller.registered.agent).toShortId?.(given) : undefined;
+  const found = await resolveShortId(deps, caller, short ?? given);
+  const id = found === short ? given : found;
   request.addLogFields?.({ taskId: id });
   return id;
 };

@@ -1,3 +1,4 @@
+import { getAgentDialect } from '../../dialects/registry.ts';
 import type { Agent, RegisteredAgent } from '../../identity/agents/agent.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
@@ -36,7 +37,8 @@ const PAGE_SIZE = 100;
  */
 const findEntries = async (deps: Deps, agent: Agent, ids: string[]): Promise<InboxEntry[]> => {
   const left = ids.filter((id) => !SHORT_ID.test(id)).map(toCanonicalId);
-  const short = ids.filter((id) => SHORT_ID.test(id));
+  const { toShortId: shorten } = getAgentDialect(agent);
+  const short = ids.flatMap((id) => (SHORT_ID.test(id) ? id : (shorten?.(id) ?? [])));
   const p = inboxPk(agent.project, agent.id);
   const found: InboxEntry[] = [];
   const ofTask: InboxEntry[] = [];

@@ -1,6 +1,7 @@
+import { CLIENT_ID, isUuid } from '../../../kernel/ids.ts';
 import { validate } from '../../../kernel/json/parse-or-throw.ts';
 import type { DialectProfile } from '../../dialect.ts';
-import { decode } from './decode.ts';
+import { decode, toShortMsgId } from './decode.ts';
 import { CfnMessage } from './schema.ts';
 
 /** The message bus of claude-flow-novice, which writes the messages of the document in its own way. */
@@ -9,5 +10,6 @@ export const cfnProfile: DialectProfile = {
   unsignedFields: ['auth_version'],
   validate: (message) => validate(CfnMessage, message),
   getSender: ({ from }) => (typeof from === 'string' ? from.toLowerCase() : undefined),
+  toShortId: (id) => (isUuid(id) || !CLIENT_ID.test(id) ? undefined : toShortMsgId(id)),
   decode,
 };
