@@ -33,6 +33,10 @@ export const COMMANDS: Record<string, CommandEntry> = {
   'keys rotate': { summary: 'Make a new key for an agent; the old one ends', load: agents },
   inbox: { summary: 'Read the inbox of an agent', load: () => import('./commands/inbox.ts') },
   'events tail': { summary: 'Follow the event log', load: () => import('./commands/events.ts') },
+  'bridge files': {
+    summary: 'Connect agents that exchange files, as the document of Message Routing has it',
+    load: () => import('./commands/bridge.ts'),
+  },
   validate: { summary: 'Say which dialect a message is, and what is wrong with it', load: messages },
   translate: { summary: 'Show a request as another dialect has it', load: messages },
   'profiles list': { summary: 'List the deployments that this computer knows', load: profiles },
