@@ -85,7 +85,8 @@ export const FUNCTIONS = {
     access: {
       table: [...READ_ACTIONS, 'PutItem', 'UpdateItem', 'ConditionCheckItem'],
       indexes: ['byList', 'byHolder'],
-      queues: ['SendMessage'],
+      // A list of the queues counts what they hold.
+      queues: ['SendMessage', 'GetQueueAttributes'],
       content: CONTENT_ACTIONS,
     },
   },
@@ -186,6 +187,7 @@ export const ROUTES: readonly RouteSpec[] = [
   { method: 'ANY', path: '/v1/batches/{proxy+}', to: 'tasks' },
   { method: 'ANY', path: '/v1/graphs', to: 'tasks' },
   { method: 'ANY', path: '/v1/graphs/{proxy+}', to: 'tasks' },
+  { method: 'ANY', path: '/v1/queues', to: 'tasks' },
   { method: 'ANY', path: '/v1/inbox', to: 'inbox' },
   { method: 'ANY', path: '/v1/inbox/ack', to: 'inbox' },
   { method: 'ANY', path: '/v1/agents', to: 'agents' },

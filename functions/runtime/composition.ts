@@ -1,8 +1,7 @@
 import config from '../../parley.config.ts';
 import { RECORDS } from '../../shared/effects/record-definitions.ts';
 import { createAwsClients } from '../../shared/engines/aws/aws-clients.ts';
-import { type AwsEngine, createAwsEngine } from '../../shared/engines/aws/aws-engine.ts';
-import type { PublishExternally } from '../../shared/engines/aws/dynamo-events.ts';
+import { type AwsEngine, type AwsEngineOptions, createAwsEngine } from '../../shared/engines/aws/aws-engine.ts';
 import { createDirectory } from '../../shared/identity/agents/directory.ts';
 import type { Deps } from '../../shared/identity/deps.ts';
 import { generateId } from '../../shared/kernel/ids.ts';
@@ -20,8 +19,10 @@ export interface Runtime {
   engine: AwsEngine;
 }
 
+type RuntimeOptions = Pick<AwsEngineOptions, 'publishExternally' | 'inspectQueues'>;
+
 /** The system as one instance of a function has it: made once, on its cold start. */
-export const createRuntime = (announce?: PublishExternally): Runtime => {
+export const createRuntime = ({ publishExternally, inspectQueues }: RuntimeOptions = {}): Runtime => {
   const env = FunctionEnv.parse(process.env);
   const engine = createAwsEngine({
     clients: createAwsClients(),
@@ -32,7 +33,8 @@ export const createRuntime = (announce?: PublishExternally): Runtime => {
     toQueueSuffix: buildQueueSuffix,
     hasQueue: (queueKey) => QUEUE_SUFFIXES.has(buildQueueSuffix(queueKey)),
     log,
-    publishExternally: announce,
+    publishExternally,
+    inspectQueues,
     storageSchema: RECORDS,
     eventRetentionMs: config.events.retentionMs,
     clock,

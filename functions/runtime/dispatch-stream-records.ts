@@ -24,7 +24,7 @@ const publishOrCount: PublishExternally = async (events) => {
   }
 };
 
-const { engine, deps } = createRuntime(publishOrCount);
+const { engine, deps } = createRuntime({ publishExternally: publishOrCount });
 
 /**
  * All at once where that works, so that events and messages go in batches. Where it does not, record by record, so that one

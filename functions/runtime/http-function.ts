@@ -11,8 +11,8 @@ import { LambdaLongPoll } from './long-poll.ts';
 import { flushMetrics } from './metrics-buffer.ts';
 
 /** A function behind the HTTP API, or behind a URL of its own: both send the same events. */
-export const createHttpFunction = (routes: readonly Route[]) => {
-  const { deps } = createRuntime();
+export const createHttpFunction = (routes: readonly Route[], options?: Parameters<typeof createRuntime>[0]) => {
+  const { deps } = createRuntime(options);
   const handle = createRouter(deps, routes);
   return createHandler<APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2>()
     .use(

@@ -51,6 +51,17 @@ export const addToCount = (counts: QueueCounts, priority: Priority, more: number
   if (more > 0) counts[priority] = Math.min(max, (counts[priority] ?? 0) + more);
 };
 
+/** What one queue holds. Messages stay behind when their tasks end unclaimed, so they are no count of tasks. */
+export interface QueueInspection {
+  messages: number;
+  /** False where the engine only estimates it. */
+  isExact: boolean;
+  /** The oldest, in order. Absent where the engine cannot show them without a receive. */
+  oldest?: Pick<QueueMessage, 'group' | 'body'>[];
+  /** Receivers that wait for it now. Absent where they wait in other processes. */
+  receivers?: number;
+}
+
 /** Delivery is at least once, and a receive may be empty by mistake, so receivers must check the record. */
 export interface Queues {
   /** Resolves when all are durable. */
@@ -63,6 +74,11 @@ export interface Queues {
    * is queued.
    */
   count(queueKeys: QueueKey[], options: Pick<ReceiveOptions, 'max' | 'skip'>): Promise<QueueCounts>;
+  /**
+   * One for each queue, without its capabilities' queues. Changes nothing. Shows all messages of a queue that holds at most `max`, and
+   * the first few of any other.
+   */
+  inspect(queueKeys: QueueKey[], max: number): Promise<QueueInspection[]>;
   /** Makes them visible again at once, in their old order. */
   release(messages: ReceivedMessage[]): Promise<void>;
 }

@@ -6,6 +6,7 @@ import { DeleteObjectCommand, GetObjectTaggingCommand, ListObjectsV2Command } fr
 import { DeleteMessageCommand, ReceiveMessageCommand } from '@aws-sdk/client-sqs';
 import { type AwsClients, createAwsClients } from '../../shared/engines/aws/aws-clients.ts';
 import { type AwsEngine, createAwsEngine } from '../../shared/engines/aws/aws-engine.ts';
+import { inspectQueues } from '../../shared/engines/aws/inspect-queues.ts';
 import { UNRETAINED_TAG } from '../../shared/engines/aws/unretained-tag.ts';
 import type { EngineHandlers } from '../../shared/ports/engine-handlers.ts';
 import type { Ports } from '../../shared/ports/ports.ts';
@@ -61,6 +62,7 @@ const open: Open = async (t) => {
     clock,
     newId: randomUUID,
     publishExternally: async () => {},
+    inspectQueues,
   });
   const follower = new StreamFollower(services.dynamo, name, WATCHED);
   let life = { isOver: false };
@@ -141,6 +143,10 @@ const withQueues = (ports: Ports): Ports => {
       receive: (lanes, options) => {
         made(lanes);
         return queues.receive(lanes, options);
+      },
+      inspect: (lanes, max) => {
+        made(lanes);
+        return queues.inspect(lanes, max);
       },
       count: (lanes, options) => {
         made(lanes);

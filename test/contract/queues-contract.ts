@@ -354,6 +354,34 @@ export const queuesContract = (name: string, open: Open): void => {
       assert.deepEqual([bodies(await gone), bodies(await stays)], [[], ['news']]);
     });
 
+    for (const kind of ['agent', 'capability', 'domain'] as const) {
+      it(`shows how much a queue holds and its oldest messages, and takes nothing (${kind})`, async (t) => {
+        const { queues } = (await open(t)).ports;
+        const [to, other] = [lane({ kind }), lane({ kind })];
+        const high: QueueKey = { ...to, priority: 'high' };
+        const at = Date.now();
+        for (const [n, body] of ['m1', 'm2', 'm3'].entries()) await queues.send([message(to, body, { at: at + n })]);
+        await queues.send([message(high, 'urgent')]);
+        const [normal, urgent, none] = await eventually(async () => {
+          const inspected = await queues.inspect([to, high, other], 10);
+          assert.deepEqual(
+            inspected.map(({ messages }) => messages),
+            [3, 1, 0],
+          );
+          return inspected;
+        });
+        if (normal?.isExact) {
+          assert.deepEqual(
+            [normal, urgent, none].map((one) => one?.oldest?.map(({ body }) => body)),
+            [['m1', 'm2', 'm3'], ['urgent'], []],
+          );
+          assert.equal((await queues.inspect([to], 2))[0]?.oldest?.[0]?.body, 'm1');
+        }
+        assert.deepEqual(bodies(await drain(queues, [to], 3)), ['m1', 'm2', 'm3']);
+        await eventually(async () => assert.equal((await queues.inspect([to], 10))[0]?.messages, 0));
+      });
+    }
+
     it('keeps what was not deleted, also across a crash', async (t) => {
       const engine = await open(t);
       const to = lane();

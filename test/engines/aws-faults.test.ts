@@ -5,6 +5,7 @@ import { mapAwsErrors } from '../../shared/engines/aws/aws-errors.ts';
 import { createAwsQueues } from '../../shared/engines/aws/aws-queues.ts';
 import { createDynamoRecords } from '../../shared/engines/aws/dynamo-records.ts';
 import { createDynamoTable } from '../../shared/engines/aws/dynamo-table.ts';
+import { inspectQueues } from '../../shared/engines/aws/inspect-queues.ts';
 import { ParleyError } from '../../shared/kernel/errors.ts';
 import { systemClock } from '../../shared/ports/clock.ts';
 import { equals } from '../../shared/ports/conditions.ts';
@@ -154,6 +155,7 @@ describe('the lanes of SQS', () => {
           newId: token,
         },
         lists,
+        inspectQueues,
       ),
     };
   };

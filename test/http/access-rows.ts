@@ -44,6 +44,7 @@ export const ACCESS: Record<string, AccessRow> = {
     status: 404,
     stranger: '404 task_not_found',
   },
+  'GET /v1/queues': { stranger: '200' },
   'GET /v1/graphs/{id}': { at: '/v1/graphs/:graph', stranger: '404 graph_not_found' },
   'GET /v1/batches/{id}': { at: '/v1/batches/:batch', stranger: '404 batch_not_found' },
   'GET /v1/inbox': { at: '/v1/inbox?agent=requester', stranger: '403 from_mismatch', foreign: '200' },

@@ -15,6 +15,7 @@ const LAYERS = [
   'cards',
   'tasks',
   'events',
+  'statistics',
   'batches',
   'messaging',
   'turns',

@@ -121,6 +121,7 @@ const hostileQueues = (queues: Queues, random: Random, chance: Chance): Queues =
     delete: (messages) => queues.delete(messages.filter(() => !chance(NOT_DELETED))),
     release: (messages) => queues.release(messages.filter(() => !chance(NOT_DELETED))),
     count: (lanes, options) => queues.count(lanes, options),
+    inspect: (lanes, max) => queues.inspect(lanes, max),
   };
 };
 

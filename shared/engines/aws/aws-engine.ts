@@ -10,15 +10,18 @@ import { decodeStreamRecord, type StreamRecord } from './decode-stream-record.ts
 import { createDynamoEvents, type PublishExternally } from './dynamo-events.ts';
 import { createDynamoRecords } from './dynamo-records.ts';
 import { createDynamoTable } from './dynamo-table.ts';
+import type { InspectQueues } from './inspect-queues.ts';
 import type { StorageSchema } from './item-codec.ts';
 import { createS3Blobs } from './s3-blobs.ts';
 
-interface AwsEngineOptions {
+export interface AwsEngineOptions {
   clients: AwsClients;
   table: string;
   bucket: string;
   /** Only the dispatcher publishes. */
   publishExternally?: PublishExternally;
+  /** Only functions that list queues have it: it is no part of what agents wait for. */
+  inspectQueues?: InspectQueues;
   queueUrlPrefix: string;
   toQueueSuffix: (queueKey: QueueKey) => string;
   delayQueueUrl: string;
@@ -54,10 +57,11 @@ export const createAwsEngine = (options: AwsEngineOptions): AwsEngine => {
         newId,
       },
       { records, clock, newId },
+      options.inspectQueues ?? throwNotGiven,
     ),
     events: createDynamoEvents(
       { records, clock, newId, retentionMs: options.eventRetentionMs },
-      options.publishExternally ?? throwNoBus,
+      options.publishExternally ?? throwNotGiven,
     ),
     blobs: createS3Blobs(clients.s3, options.bucket),
   };
@@ -68,6 +72,6 @@ export const createAwsEngine = (options: AwsEngineOptions): AwsEngine => {
   };
 };
 
-const throwNoBus: PublishExternally = async () => {
-  throw new Error('this function was given no bus to publish on');
+const throwNotGiven = async (): Promise<never> => {
+  throw new Error('this function was not given that');
 };

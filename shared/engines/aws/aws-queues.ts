@@ -17,6 +17,7 @@ import {
   releaseQueued,
   type VisibleItem,
 } from './dynamo-queue.ts';
+import type { InspectQueues } from './inspect-queues.ts';
 import { QueueActivityIndex, type QueueActivityStore } from './queue-activity-index.ts';
 import { countInSqs, deleteFromSqs, receiveSkipping, releaseToSqs, type SqsQueues, sendToSqs } from './sqs-queue.ts';
 
@@ -28,7 +29,7 @@ const TABLE_POLL_MS = 250;
  * Domains and relays have SQS queues. Agents and capabilities are unbounded in number, so their queues are in the
  * table.
  */
-export const createAwsQueues = (sqs: SqsQueues, lists: QueueActivityStore): Queues => {
+export const createAwsQueues = (sqs: SqsQueues, lists: QueueActivityStore, inspect: InspectQueues): Queues => {
   const activityIndex = new QueueActivityIndex(lists);
   const sendQueued = coalesce((messages: QueueMessage[]) => sendToSqs(sqs, messages));
   const queues: Queues = {
@@ -60,6 +61,7 @@ export const createAwsQueues = (sqs: SqsQueues, lists: QueueActivityStore): Queu
       await Promise.all([releaseToSqs(sqs, queued), releaseQueued(lists, listed)]);
     },
     count: (queueKeys, options) => countQueues(queueKeys, options),
+    inspect: (queueKeys, max) => inspect({ sqs, lists }, queueKeys, max),
   };
 
   const countQueues = async (

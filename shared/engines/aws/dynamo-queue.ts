@@ -13,24 +13,26 @@ import {
 import type { Item, Records, Ref } from '../../ports/records.ts';
 import { INDEX_SHARDS, listShardKeys } from './item-codec.ts';
 
-interface QueuedItem extends Item {
+export interface QueuedItem extends Item {
   group: string;
   body: Json;
   hiddenUntil: number;
 }
 
-interface DynamoQueueStore {
+export interface DynamoQueueStore {
   records: Records;
   clock: Clock;
   newId: () => string;
 }
+
+export const getShardKeys = (queueKey: QueueKey): string[] => listShardKeys(queuePk(queueKey));
 
 /** Unique: agent names cannot contain the separator. */
 const queuePk = ({ project, kind, name }: QueueKey): string =>
   kind === 'agent' ? `${project}#queue#${name}` : `${project}#queue#${kind}#${name}`;
 const toQueueShard = (queueKey: QueueKey, dedup: string): string =>
   `${queuePk(queueKey)}#${(dedup.codePointAt(0) ?? 0) % INDEX_SHARDS}`;
-const getPriorityPrefix = ({ priority }: QueueKey): string => `${PRIORITIES.indexOf(priority)}#`;
+export const getPriorityPrefix = ({ priority }: QueueKey): string => `${PRIORITIES.indexOf(priority)}#`;
 
 /** A task waits at most 7 days for a claim. */
 const RETENTION_MS = 8 * DAY_MS;
@@ -68,7 +70,7 @@ export const listVisible = async (
   const [first] = queueKeys;
   if (!first) return [];
   const now = clock.now();
-  const lists = listShardKeys(queuePk(first)).map((p) => queryShard(records, p, max + EXTRA_READ, skip));
+  const lists = getShardKeys(first).map((p) => queryShard(records, p, max + EXTRA_READ, skip));
   const found = (await Promise.all(lists)).flat().toSorted((a, b) => (a.sk < b.sk ? -1 : 1));
   return found.flatMap((item) => {
     const queueKey = queueKeys.find((candidate) => item.sk.startsWith(getPriorityPrefix(candidate)));

@@ -8,7 +8,7 @@ import type { Item, Records, Ref } from '../../ports/records.ts';
  * An empty SQS receive costs four times this read. So queues without recent sends are skipped, except a domain's normal
  * queue.
  */
-interface QueueActivity extends Item, Partial<Record<Priority, number>> {}
+export interface QueueActivity extends Item, Partial<Record<Priority, number>> {}
 
 const QUEUES_PER_ROUND = 8;
 
@@ -19,17 +19,17 @@ export interface QueueActivityStore {
 }
 
 /** A task waits at most 7 days for a claim. */
-const ACTIVE_MS = 8 * DAY_MS;
+export const ACTIVE_MS = 8 * DAY_MS;
 const REWRITE_AFTER_MS = DAY_MS;
 
-const queueActivityRef = ({ project, kind, name }: Omit<QueueKey, 'priority'>): Ref<QueueActivity> => {
+export const queueActivityRef = ({ project, kind, name }: Omit<QueueKey, 'priority'>): Ref<QueueActivity> => {
   const domain = kind === 'capability' ? getDomain(name) : undefined;
   const whose = domain === undefined ? `${kind}#${name}` : `domain#${domain}`;
   return { pk: `${project}#queue-activity#${whose}`, sk: 'queue-activity' };
 };
 
 /** No dots in the field: a path would end at the first one. */
-const toActivityField = ({ kind, name, priority }: QueueKey): string =>
+export const toActivityField = ({ kind, name, priority }: QueueKey): string =>
   kind === 'capability' && getDomain(name) !== undefined
     ? `${priority}/${encodeURIComponent(name).replaceAll('.', '%2E')}`
     : priority;
@@ -37,10 +37,10 @@ const toActivityField = ({ kind, name, priority }: QueueKey): string =>
 const parseActivityField = (field: string, priority: Priority): string | undefined =>
   field.startsWith(`${priority}/`) ? decodeURIComponent(field.slice(priority.length + 1)) : undefined;
 
-const isAlwaysActive = ({ kind, priority }: QueueKey): boolean =>
+export const isAlwaysActive = ({ kind, priority }: QueueKey): boolean =>
   kind === 'relay' || (kind === 'domain' && priority === 'normal');
 
-const getLastSentAt = (activityIndex: object, field: string): number => {
+export const getLastSentAt = (activityIndex: object, field: string): number => {
   const at: unknown = Object.hasOwn(activityIndex, field) ? Reflect.get(activityIndex, field) : undefined;
   return typeof at === 'number' ? at : 0;
 };

@@ -32,6 +32,11 @@ export class QueueWaiters {
     }
   }
 
+  /** A receiver waits for several queues, and counts once. */
+  count(queueNames: readonly string[]): number {
+    return new Set(queueNames.flatMap((name) => [...(this.#byQueue.get(name) ?? [])])).size;
+  }
+
   wakeOne(queueKeys: readonly string[], body?: Json): void {
     let first: QueueWaiter | undefined;
     for (const queueKey of queueKeys) {

@@ -7,6 +7,7 @@ import {
   getDomain,
   PRIORITIES,
   type QueueCounts,
+  type QueueInspection,
   type QueueKey,
   type QueueMessage,
   type Queues,
@@ -24,6 +25,8 @@ const MAX_DEDUP_IDS = 20_000;
 /** The window of SQS. */
 const DEDUP_WINDOW_MS = 5 * 60_000;
 const MAX_WAIT_MS = 1000;
+/** Of a queue that holds too many to show. */
+const MAX_FEW_SHOWN = 25;
 
 export class QueueStore {
   readonly #clock: Clock;
@@ -31,6 +34,8 @@ export class QueueStore {
   readonly #select: StatementSync;
   readonly #delete: RecordedStatement;
   readonly #buffers = new Map<string, QueueBuffer>();
+  /** How many messages are stored, by queue. */
+  readonly #sizes = new Map<string, number>();
   readonly #capabilityQueues = new Map<string, Set<string>>();
   readonly #sentAt = new RecentMap<string, number>(MAX_DEDUP_IDS);
   readonly #waiters = new QueueWaiters();
@@ -43,8 +48,10 @@ export class QueueStore {
       'SELECT seq, grp, body FROM messages WHERE queue = ? AND seq > ? ORDER BY seq LIMIT ?',
     );
     this.#delete = db.prepareWrite('DELETE FROM messages WHERE queue = ? AND seq = ?');
-    for (const { queue } of db.sql.prepare('SELECT DISTINCT queue FROM messages').all())
+    for (const { queue, size } of db.sql.prepare('SELECT queue, count(*) AS size FROM messages GROUP BY queue').all()) {
       this.#openBuffer(parseQueueName(String(queue)), true);
+      this.#sizes.set(String(queue), Number(size));
+    }
     this.#lastSeq = Number(db.sql.prepare('SELECT max(seq) AS seq FROM messages').get()?.seq ?? 0);
   }
 
@@ -59,6 +66,7 @@ export class QueueStore {
       this.#lastSeq += 1;
       const message = { seq: this.#lastSeq, group, body: JSON.stringify(body) };
       this.#insert.run(name, message.seq, message.group, message.body);
+      this.#sizes.set(name, (this.#sizes.get(name) ?? 0) + 1);
       const buffer = this.#buffers.get(name) ?? this.#openBuffer(queueKey, false);
       buffer.add(message);
       this.#wakeOne(queueKey, body);
@@ -100,6 +108,19 @@ export class QueueStore {
     return counts;
   }
 
+  inspect(queueKey: QueueKey, max: number): QueueInspection {
+    const name = formatQueueName(queueKey);
+    const domain = getDomainQueueName(queueKey);
+    const messages = this.#sizes.get(name) ?? 0;
+    const oldest = messages === 0 ? [] : this.#readMessages(name, 0, messages > max ? MAX_FEW_SHOWN : max);
+    return {
+      messages,
+      isExact: true,
+      oldest: oldest.map(({ group, body }) => ({ group, body: JSON.parse(body) })),
+      receivers: this.#waiters.count(domain === undefined ? [name] : [name, domain]),
+    };
+  }
+
   #getBuffers(names: string[], now: number): NamedBuffer[] {
     return names.flatMap((name) => {
       const buffer = this.#buffers.get(name);
@@ -115,7 +136,10 @@ export class QueueStore {
       if (buffer?.delete(Number(receipt))) this.#wakeOne(queueKey, body);
       // There is a queue per agent and instance.
       if (buffer?.isEmpty) this.#closeBuffer(queueKey);
-      this.#delete.run(name, Number(receipt));
+      const { changes } = this.#delete.run(name, Number(receipt));
+      const size = (this.#sizes.get(name) ?? 0) - Number(changes);
+      if (size > 0) this.#sizes.set(name, size);
+      else this.#sizes.delete(name);
     }
   }
 
@@ -142,18 +166,20 @@ export class QueueStore {
 
   #openBuffer(queueKey: QueueKey, hasMore: boolean): QueueBuffer {
     const name = formatQueueName(queueKey);
-    const read = (after: number, limit: number): QueuedMessage[] =>
-      this.#select.all(name, after, limit).map(({ seq, grp, body }) => ({
-        seq: Number(seq),
-        group: String(grp),
-        body: String(body),
-      }));
-    const buffer = new QueueBuffer(read, hasMore);
+    const buffer = new QueueBuffer((after, limit) => this.#readMessages(name, after, limit), hasMore);
     this.#buffers.set(name, buffer);
     const domain = getDomainQueueName(queueKey);
     if (domain !== undefined)
       this.#capabilityQueues.set(domain, (this.#capabilityQueues.get(domain) ?? new Set()).add(name));
     return buffer;
+  }
+
+  #readMessages(name: string, after: number, limit: number): QueuedMessage[] {
+    return this.#select.all(name, after, limit).map(({ seq, grp, body }) => ({
+      seq: Number(seq),
+      group: String(grp),
+      body: String(body),
+    }));
   }
 
   #closeBuffer(queueKey: QueueKey): void {
@@ -238,6 +264,7 @@ export const createSqliteQueues = (db: Database, store: QueueStore, clock: Clock
   },
   release: async (messages) => store.release(messages),
   count: async (queueKeys, options) => store.count(queueKeys, options),
+  inspect: async (queueKeys, max) => db.readUnsynced(() => queueKeys.map((queueKey) => store.inspect(queueKey, max))),
   receive: async (queueKeys, options) => {
     const until = clock.now() + options.waitMs;
     while (!options.signal?.aborted) {

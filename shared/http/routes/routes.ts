@@ -15,6 +15,7 @@ import { inboxRoutes } from './inbox.ts';
 import { manifestRoutes } from './manifest.ts';
 import { messageRoutes } from './messages.ts';
 import { metricRoutes } from './metrics.ts';
+import { queueRoutes } from './queues.ts';
 import { relayRoutes } from './relay.ts';
 import { schemaRoutes } from './schemas.ts';
 import { sentMessageRoutes } from './sent-messages.ts';
@@ -32,6 +33,7 @@ export const routes: readonly Route[] = [
   ...graphRoutes,
   ...batchRoutes,
   ...claimRoutes,
+  ...queueRoutes,
   ...inboxRoutes,
   ...sentMessageRoutes,
   ...broadcastRoutes,
