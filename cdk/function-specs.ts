@@ -1,4 +1,4 @@
-export const INDEXES = ['byList', 'byHolder', 'due'] as const;
+export const INDEXES = ['byList', 'byHolder', 'byCreation', 'due'] as const;
 export type TableIndexName = (typeof INDEXES)[number];
 
 type TableAction =
@@ -84,7 +84,7 @@ export const FUNCTIONS = {
     timeoutS: HTTP_TIMEOUT_S,
     access: {
       table: [...READ_ACTIONS, 'PutItem', 'UpdateItem', 'ConditionCheckItem'],
-      indexes: ['byList', 'byHolder'],
+      indexes: ['byList', 'byHolder', 'byCreation'],
       // A list of the queues counts what they hold.
       queues: ['SendMessage', 'GetQueueAttributes'],
       content: CONTENT_ACTIONS,
@@ -129,7 +129,7 @@ export const FUNCTIONS = {
     timeoutS: HTTP_TIMEOUT_S,
     access: {
       table: [...READ_ACTIONS, 'PutItem', 'UpdateItem', 'DeleteItem'],
-      indexes: ['byHolder'],
+      indexes: ['byHolder', 'byCreation'],
       queues: ['SendMessage', 'ReceiveMessage', 'DeleteMessage', 'ChangeMessageVisibility'],
       content: CONTENT_ACTIONS,
     },

@@ -1,5 +1,6 @@
 import type { Config } from '../shared/config/config.ts';
 import { dispatchChanges } from '../shared/effects/dispatcher.ts';
+import { LISTED_KINDS } from '../shared/effects/listed-kinds.ts';
 import { CHANGE_FEED_KINDS, RECORDS } from '../shared/effects/record-definitions.ts';
 import { onTimer } from '../shared/effects/record-handlers.ts';
 import { openEmbeddedEngine } from '../shared/engines/embedded/embedded-engine.ts';
@@ -56,6 +57,7 @@ export const startParley = async (options: ParleyOptions): Promise<RunningParley
     acceptDamage: options.acceptDamage,
     kinds: CHANGE_FEED_KINDS,
     migrations: RECORDS,
+    lists: LISTED_KINDS,
     eventRetentionMs: config.events.retentionMs,
   });
   // A lost queue message is sent again by the dispatcher, so an eager enqueue does not wait for the disk.

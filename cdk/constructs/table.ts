@@ -9,6 +9,7 @@ import {
 } from 'aws-cdk-lib/aws-dynamodb';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
 import type { Construct } from 'constructs';
+import { LISTED_FIELDS } from '../../shared/effects/record-definitions.ts';
 import type { TableIndexName } from '../function-specs.ts';
 
 export interface TableProps {
@@ -20,11 +21,18 @@ export interface TableProps {
 interface IndexKeys {
   partition: string;
   sort: { name: string; type: AttributeType };
+  /** Beside the keys. */
+  attributes?: readonly string[];
 }
 
 const INDEX_KEYS: Record<TableIndexName, IndexKeys> = {
   byList: { partition: 'byListPk', sort: { name: 'byListSk', type: AttributeType.STRING } },
   byHolder: { partition: 'byHolderPk', sort: { name: 'byHolderSk', type: AttributeType.STRING } },
+  byCreation: {
+    partition: 'lp',
+    sort: { name: 'ls', type: AttributeType.STRING },
+    attributes: LISTED_FIELDS,
+  },
   due: { partition: 'dueShard', sort: { name: 'due', type: AttributeType.NUMBER } },
 };
 
@@ -40,12 +48,14 @@ export const createParleyTable = (scope: Construct, { removal, protect, key }: T
     removalPolicy: removal,
     ...(key ? { encryption: TableEncryption.CUSTOMER_MANAGED, encryptionKey: key } : {}),
   });
-  for (const [indexName, { partition, sort }] of Object.entries(INDEX_KEYS)) {
+  for (const [indexName, { partition, sort, attributes }] of Object.entries(INDEX_KEYS)) {
     table.addGlobalSecondaryIndex({
       indexName,
       partitionKey: { name: partition, type: AttributeType.STRING },
       sortKey: sort,
-      projectionType: ProjectionType.KEYS_ONLY,
+      ...(attributes
+        ? { projectionType: ProjectionType.INCLUDE, nonKeyAttributes: [...attributes] }
+        : { projectionType: ProjectionType.KEYS_ONLY }),
     });
   }
   return table;

@@ -37,6 +37,25 @@ export const BatchView = z.object({
 });
 export type BatchView = z.output<typeof BatchView>;
 
+/** In a list. */
+export const BatchSummary = BatchView.omit({ results: true }).extend({
+  from: z.string(),
+  items: z.number(),
+  openItems: z.number(),
+});
+
+export const toBatchSummary = (batch: Batch): z.output<typeof BatchSummary> => ({
+  batchId: batch.id,
+  status: batch.status,
+  failFast: batch.failFast,
+  createdAt: toIso(batch.createdAt),
+  deadline: toIso(batch.deadline),
+  endedAt: toIso(batch.endedAt),
+  from: batch.from,
+  items: batch.items.length,
+  openItems: batch.openCount,
+});
+
 export const loadBatchView = async (deps: Deps, batch: Batch): Promise<BatchView> => {
   const shown = new Map<string, BatchItemResult>();
   const byKind = Map.groupBy(batch.items, ({ kind }) => kind);

@@ -19,6 +19,7 @@ import type { Task } from '../model/task.ts';
 import type { QueuedTurn, StoredStep, Turn } from '../model/turn.ts';
 import type { UiAction } from '../model/ui-action.ts';
 import type { Violation } from '../model/violation.ts';
+import type { ListedFields } from '../ports/lists.ts';
 import { type RecordMigration, renameField } from '../ports/record-migration.ts';
 import type { Item } from '../ports/records.ts';
 import type { ClaimReceipt } from '../tasks/commands/claim-once.ts';
@@ -39,6 +40,7 @@ interface RecordDefinition<T extends Item, Feed extends boolean> {
   readonly inChangeFeed: Feed;
   readonly immutable: readonly string[];
   readonly compressed: readonly string[];
+  readonly listed?: Readonly<Record<string, string>>;
   readonly migration?: RecordMigration;
 }
 
@@ -54,6 +56,8 @@ interface RecordOptions<Feed, Immutable, Compressed, Plain> {
   compressed?: readonly Compressed[];
   /** Small, or used by conditions and paths. */
   plain?: readonly Plain[];
+  /** The fields that never change among those by which it is listed. */
+  listed?: Readonly<Partial<Record<keyof ListedFields, string>>>;
   /** From the forms that earlier code stored. A condition that names one of its fields names both. */
   migration?: RecordMigration;
 }
@@ -72,8 +76,8 @@ export const defineRecord =
         ? unknown
         : { fieldInNoList: Exclude<StructuredField<T>, Immutable | Compressed | Plain> }),
   ): RecordDefinition<T, Feed> => {
-    const { inChangeFeed = false as Feed, immutable = [], compressed = [], migration } = options;
-    return { inChangeFeed, immutable, compressed, migration };
+    const { inChangeFeed = false as Feed, immutable = [], compressed = [], listed, migration } = options;
+    return { inChangeFeed, immutable, compressed, listed, migration };
   };
 
 const CORRELATION = defineRecord<CorrelationRecord>()({ immutable: ['correlation', 'fingerprint', 'traceparent'] });
@@ -99,6 +103,7 @@ const TURN_REQUEST = [
 export const RECORDS = {
   task: defineRecord<Task>()({
     inChangeFeed: true,
+    listed: { type: 'capability', requester: 'from', domain: 'domain', conversation: 'conversation' },
     immutable: [
       'project',
       'id',
@@ -163,6 +168,7 @@ export const RECORDS = {
   minute: defineRecord<Item>()({}),
   batch: defineRecord<Batch>()({
     inChangeFeed: true,
+    listed: { requester: 'from' },
     immutable: [
       'project',
       'id',
@@ -180,6 +186,7 @@ export const RECORDS = {
   }),
   graph: defineRecord<Graph>()({
     inChangeFeed: true,
+    listed: { requester: 'from', conversation: 'conversation' },
     immutable: [
       'project',
       'id',
@@ -270,6 +277,7 @@ export const RECORDS = {
   }),
   turn: defineRecord<Turn>()({
     inChangeFeed: true,
+    listed: { requester: 'from', conversation: 'channel' },
     immutable: ['project', 'id', 'parent', 'fingerprint', 'batchMembership', ...TURN_REQUEST],
     plain: ['end'],
   }),
@@ -298,3 +306,8 @@ export type ChangeFeedKind = {
 export const CHANGE_FEED_KINDS: readonly string[] = Object.entries(RECORDS).flatMap(([kind, { inChangeFeed }]) =>
   inChangeFeed ? kind : [],
 );
+
+/** The fields that the index of the lists has. */
+export const LISTED_FIELDS: readonly string[] = [
+  ...new Set(Object.values(RECORDS).flatMap(({ listed = {} }) => Object.values(listed))),
+];

@@ -1,4 +1,5 @@
 import type { Change, Condition } from './conditions.ts';
+import type { Count, ListOptions, ListPage, ListQuery } from './lists.ts';
 
 export interface Key {
   /** Starts with the project. */
@@ -77,6 +78,9 @@ export interface Records {
   getMany<T extends Item>(refs: Ref<T>[]): Promise<T[]>;
   /** Ordered; fewer than `limit` only at the end. Records found by index match it by their current fields. */
   query<T extends Item>(query: RecordQuery): Promise<T[]>;
+  /** Of one kind, the newest first. */
+  list<T extends Item>(query: ListQuery<T>, options: ListOptions): Promise<ListPage<T>>;
+  count<T extends Item>(query: ListQuery<T>): Promise<Count>;
   /** Refused if an unexpired record exists. */
   create<T extends Item>(item: NewItem<T>, token: string): Promise<WriteResult<T>>;
   /** Refused if the record is absent or its condition fails; `orCreate` allows absence. */

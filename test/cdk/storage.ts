@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { z } from 'zod';
 import { FUNCTION_NAMES } from '../../cdk/function-specs.ts';
+import { LISTED_FIELDS } from '../../shared/effects/record-definitions.ts';
 import { Reference, synthesized } from './synthesized.ts';
 
 const KeySchema = z.array(z.object({ AttributeName: z.string(), KeyType: z.string() }));
@@ -10,7 +11,11 @@ const Table = z.object({
   KeySchema,
   AttributeDefinitions: z.array(z.object({ AttributeName: z.string(), AttributeType: z.string() })),
   GlobalSecondaryIndexes: z.array(
-    z.object({ IndexName: z.string(), KeySchema, Projection: z.object({ ProjectionType: z.string() }) }),
+    z.object({
+      IndexName: z.string(),
+      KeySchema,
+      Projection: z.object({ ProjectionType: z.string(), NonKeyAttributes: z.array(z.string()).optional() }),
+    }),
   ),
   TimeToLiveSpecification: z.object({ AttributeName: z.string(), Enabled: z.boolean() }),
   StreamSpecification: z.object({ StreamViewType: z.string() }),
@@ -33,7 +38,7 @@ const [table] = usual.all('AWS::DynamoDB::Table', Table);
 assert.ok(table);
 
 describe('the table', () => {
-  it('has the keys and indexes that the engine writes, with keys only', () => {
+  it('has the keys and indexes that the engine writes, with keys only but for what lists filter by and never changes', () => {
     const types = new Map(table.properties.AttributeDefinitions.map((of) => [of.AttributeName, of.AttributeType]));
     const keys = (schema: z.output<typeof KeySchema>) =>
       schema.map(({ AttributeName, KeyType }) => `${KeyType} ${AttributeName} ${types.get(AttributeName)}`);
@@ -45,11 +50,17 @@ describe('the table', () => {
       {
         byList: ['HASH byListPk S', 'RANGE byListSk S'],
         byHolder: ['HASH byHolderPk S', 'RANGE byHolderSk S'],
+        byCreation: ['HASH lp S', 'RANGE ls S'],
         due: ['HASH dueShard S', 'RANGE due N'],
       },
     );
-    for (const index of table.properties.GlobalSecondaryIndexes)
-      assert.equal(index.Projection.ProjectionType, 'KEYS_ONLY');
+    for (const { IndexName, Projection } of table.properties.GlobalSecondaryIndexes) {
+      const expected =
+        IndexName === 'byCreation'
+          ? { ProjectionType: 'INCLUDE', NonKeyAttributes: [...LISTED_FIELDS] }
+          : { ProjectionType: 'KEYS_ONLY' };
+      assert.deepEqual(Projection, expected);
+    }
   });
 
   it('costs nothing when idle, forgets by `ttl`, and tells both sides of every change', () => {

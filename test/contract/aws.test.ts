@@ -17,6 +17,7 @@ import { MovableClock } from '../support/movable-clock.ts';
 import { StreamFollower } from '../support/stream-follower.ts';
 import { engineContract } from './engine-contract.ts';
 import { type Open, WATCHED } from './engine-under-test.ts';
+import { LISTED, LISTED_FIXED } from './lists-contract.ts';
 
 const BUCKET = 'contents';
 
@@ -57,7 +58,10 @@ const open: Open = async (t) => {
     toQueueSuffix: buildQueueSuffix,
     hasQueue: () => true,
     log: () => {},
-    storageSchema: { [WATCHED]: { immutable: ['title', 'deep', 'by'], compressed: ['tags'] } },
+    storageSchema: {
+      [WATCHED]: { immutable: ['title', 'deep', 'by'], compressed: ['tags'] },
+      [LISTED]: { immutable: ['from', 'capability', 'text'], compressed: [], listed: LISTED_FIXED },
+    },
     eventRetentionMs: 30 * 86_400_000,
     clock,
     newId: randomUUID,

@@ -6,6 +6,7 @@ import { type EmbeddedEngine, openEmbeddedEngine } from '../../shared/engines/em
 import { TestClock } from '../support/test-clock.ts';
 import { engineContract } from './engine-contract.ts';
 import { type Open, WATCHED } from './engine-under-test.ts';
+import { LISTED, toListed } from './lists-contract.ts';
 
 const open: Open = async (t) => {
   const root = mkdtempSync(join(tmpdir(), 'parley-contract-'));
@@ -18,6 +19,7 @@ const open: Open = async (t) => {
       log: () => {},
       newId: randomUUID,
       kinds: [WATCHED],
+      lists: { [LISTED]: toListed },
       eventRetentionMs: 30 * 86_400_000,
     });
     engines.push(engine);

@@ -5,6 +5,7 @@ import { consumersContract } from './consumers-contract.ts';
 import type { Open } from './engine-under-test.ts';
 import { eventsContract } from './events-contract.ts';
 import { fullInboxContract } from './full-inbox-contract.ts';
+import { listsContract } from './lists-contract.ts';
 import { queriesContract } from './queries-contract.ts';
 import { queuesContract } from './queues-contract.ts';
 import { recordsContract } from './records-contract.ts';
@@ -17,6 +18,7 @@ export const engineContract = (name: string, open: Open): void => {
   recordsContract(name, open);
   updatesContract(name, open);
   queriesContract(name, open);
+  listsContract(name, open);
   transactionsContract(name, open);
   queuesContract(name, open);
   eventsContract(name, open);

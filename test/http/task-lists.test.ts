@@ -84,14 +84,26 @@ describe('task list', () => {
       clock.advance(1);
     }
     const claimed = await worker.claim({ max: 4 });
-    for (const { message } of claimed.slice(2)) await worker.fail(message.id, { error: 'skill_missing' });
-    for (const path of ['/v1/tasks?status=failed&limit=1', '/v1/tasks?agent=worker&status=claimed&limit=1']) {
-      const { tasks, cursor } = (await reader.call('GET', path)).body;
-      assert.deepEqual(tasks, []);
-      assert.match(cursor, /^(held:)?\d{14}#/);
-      for (const { message } of claimed) assert.ok(!cursor.includes(message.id), cursor);
-      assert.equal((await pagesOf(worker, path.replace('limit=1', ''), 1)).flat().length, 2);
-    }
+    for (const { message } of claimed) await worker.fail(message.id, { error: 'skill_missing' });
+    const { tasks, cursor } = (await reader.call('GET', '/v1/dead-letters?limit=1')).body;
+    assert.deepEqual(tasks, []);
+    assert.match(cursor, /^\d{14}#/);
+    for (const { message } of claimed) assert.ok(!cursor.includes(message.id), cursor);
+    assert.equal((await pagesOf(worker, '/v1/dead-letters?', 1)).flat().length, 4);
+    const page = (await worker.call('GET', '/v1/tasks?limit=1')).body;
+    for (const { message } of claimed) assert.ok(!page.cursor.includes(message.id), page.cursor);
+  });
+
+  it('lists expired tasks among the dead letters until they are retried', async (t) => {
+    const { agent, admin, clock } = await testParley(t);
+    const requester = await agent('requester');
+    const id = await requester.request({ ttl: 5 });
+    clock.advance(10_000);
+    await eventually(async () => assert.deepEqual((await pagesOf(admin, '/v1/dead-letters?', 5)).flat(), [id]));
+    assert.equal((await admin.call('GET', `/v1/tasks/${id}`)).body.deadLettered, true);
+    assert.equal((await admin.call('POST', '/v1/dead-letters/retry')).body.results[0].status, 202);
+    assert.deepEqual((await pagesOf(admin, '/v1/dead-letters?', 5)).flat(), []);
+    assert.deepEqual(await ids(admin, 'status=requested'), [id]);
   });
 
   it('keeps the position of a task list cursor while new tasks are created', async (t) => {

@@ -6,6 +6,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { describe, it, type TestContext } from 'node:test';
 import { type RunningParley, startParley } from '../../local/composition.ts';
 import config from '../../parley.config.ts';
+import { LISTED_KINDS } from '../../shared/effects/listed-kinds.ts';
 import { RECORDS } from '../../shared/effects/record-definitions.ts';
 import { Database } from '../../shared/engines/embedded/database.ts';
 import { openEmbeddedEngine } from '../../shared/engines/embedded/embedded-engine.ts';
@@ -14,13 +15,15 @@ import { generateId } from '../../shared/kernel/ids.ts';
 import { renameField } from '../../shared/ports/record-migration.ts';
 import type { Item, RecordChange } from '../../shared/ports/records.ts';
 import { FailingPower } from '../engines/failing-power.ts';
-import { TestAgent } from '../support/api.ts';
+import { callerWith, TestAgent } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { TestClock } from '../support/test-clock.ts';
 import { loadFixture, writeFolder } from './fixture.ts';
 import { assertSameFacts, readAnswers, transportTo } from './story.ts';
 
 const { keys, answers, files } = loadFixture(FIRST_FORMAT).embedded;
+
+const ADMIN_KEY = 'an-admin-key-for-tests';
 
 const folder = (t: TestContext, content = files): string => {
   const dir = writeFolder(content);
@@ -32,7 +35,7 @@ const start = async (dir: string, { acceptDamage = false, logged = [] as object[
   startParley({
     dir,
     config,
-    adminKey: 'an-admin-key-for-tests',
+    adminKey: ADMIN_KEY,
     log: (_level, message, facts) => void logged.push({ message, ...facts }),
     clock: new TestClock(),
     acceptDamage,
@@ -44,6 +47,11 @@ const assertWhole = async (dir: string): Promise<void> => {
   try {
     const transport = transportTo(parley.deps);
     assertSameFacts(await readAnswers(transport, keys, Object.keys(answers)), answers);
+    const admin = callerWith(transport, ADMIN_KEY);
+    const { tasks } = (await admin.call('GET', '/v1/tasks?limit=100')).body;
+    const listed = new Set(tasks.map(({ id }: { id: string }) => id));
+    const stored = Object.keys(answers).flatMap((path) => path.split('/v1/tasks/')[1] ?? []);
+    assert.ok(stored.length > 0 && stored.every((id) => listed.has(id)));
     const [held] = Object.values(answers).flatMap((answer) => {
       const { id, state } = answer as Record<string, string>;
       return state === 'in_progress' && id !== undefined ? id : [];
@@ -107,7 +115,7 @@ describe('a data folder of the first kept format', () => {
         failures.push(left);
       }
     };
-    const db = new Database(join(dir, 'parley.db'), { migrations: RECORDS });
+    const db = new Database(join(dir, 'parley.db'), { migrations: RECORDS, lists: LISTED_KINDS });
     power.beforeSync = () => {};
     power.release();
     await db.close();
@@ -147,7 +155,7 @@ describe('a data folder of the first kept format', () => {
     const sql = new DatabaseSync(join(dir, 'parley.db'));
     const parked = { after: { pk: 'p#task#2', sk: 'history', cycle: 5 } };
     sql.prepare('INSERT INTO parked_changes (change, error) VALUES (?, ?)').run(JSON.stringify(parked), 'a bug');
-    sql.exec(`PRAGMA user_version = ${FIRST_FORMAT}`);
+    sql.exec(`DROP TABLE listed; PRAGMA user_version = ${FIRST_FORMAT}`);
     sql.close();
 
     const delivered: RecordChange[] = [];

@@ -1,5 +1,6 @@
 import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
+import { LISTED_KINDS } from '../../shared/effects/listed-kinds.ts';
 import { RECORDS } from '../../shared/effects/record-definitions.ts';
 import { openEmbeddedEngine } from '../../shared/engines/embedded/embedded-engine.ts';
 import { systemClock } from '../../shared/ports/clock.ts';
@@ -37,6 +38,7 @@ const log = (_level: string, message: string): void => {
   step();
   process.stdout.write(`${message}\n`);
 };
-const options = { dir, clock: systemClock, log, newId: () => 'id', kinds: [], eventRetentionMs: 1, migrations };
+const lists = LISTED_KINDS;
+const options = { dir, clock: systemClock, log, newId: () => 'id', kinds: [], eventRetentionMs: 1, migrations, lists };
 await openEmbeddedEngine(options).stop();
 process.stdout.write('stopped\n');

@@ -9,6 +9,7 @@ import {
   spawnDynamoDbLocal,
   supportObjectTags,
 } from '../../local/cloudformation-runner/index.ts';
+import { LISTED_FIELDS } from '../../shared/effects/record-definitions.ts';
 import { eventually } from './eventually.ts';
 import { SHORT_LIVED_JAVA } from './short-lived-java.ts';
 
@@ -56,6 +57,7 @@ const createTable = async (client: DynamoDBClient, name: string): Promise<void> 
   const keys = {
     byList: ['byListPk', 'byListSk'],
     byHolder: ['byHolderPk', 'byHolderSk'],
+    byCreation: ['lp', 'ls'],
     due: ['dueShard', 'due'],
   } as const;
   const schema = (hash: string, range: string) => [
@@ -75,7 +77,10 @@ const createTable = async (client: DynamoDBClient, name: string): Promise<void> 
       GlobalSecondaryIndexes: Object.entries(keys).map(([index, [hash, range]]) => ({
         IndexName: index,
         KeySchema: schema(hash, range),
-        Projection: { ProjectionType: 'KEYS_ONLY' },
+        Projection:
+          index === 'byCreation'
+            ? { ProjectionType: 'INCLUDE', NonKeyAttributes: [...LISTED_FIELDS] }
+            : { ProjectionType: 'KEYS_ONLY' },
       })),
       StreamSpecification: { StreamEnabled: true, StreamViewType: 'NEW_AND_OLD_IMAGES' },
     }),

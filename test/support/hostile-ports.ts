@@ -72,6 +72,8 @@ const hostileRecords = (records: Records, random: Random, chance: Chance): Recor
     get: (ref) => records.get(ref),
     getMany: (refs) => records.getMany(refs),
     query: (query) => (query.index ? stale(query) : records.query(query)),
+    list: (query, options) => records.list(query, options),
+    count: (query) => records.count(query),
     create: (item, token) => write(() => records.create(item, token)),
     update: (ref, change, token, orCreate) => write(() => records.update(ref, change, token, orCreate)),
     transact: (writes, token) => write(() => records.transact(writes, token)),

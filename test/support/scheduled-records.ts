@@ -12,6 +12,8 @@ export const inOrderOf = (schedule: fc.Scheduler, records: Records): Records => 
     get: (ref) => later('get', () => records.get(ref)),
     getMany: (refs) => later('getMany', () => records.getMany(refs)),
     query: (query) => later('query', () => records.query(query)),
+    list: (query, options) => later('list', () => records.list(query, options)),
+    count: (query) => later('count', () => records.count(query)),
     create: (item, token) => later('create', () => records.create(item, token)),
     update: (ref, ...change) => later('update', () => records.update(ref, ...change)),
     delete: (key) => later('remove', () => records.delete(key)),

@@ -6,6 +6,7 @@ import { toIso } from '../../ports/clock.ts';
 import type { TurnLease } from '../../turns/lifecycle/lease-turn.ts';
 import { listAwaitedCalls } from '../../turns/lifecycle/watchdog.ts';
 import type { TurnDetails } from '../../turns/queries/get-turn.ts';
+import { getTurnStatus } from '../../turns/queries/list-turns.ts';
 
 /** A lease, with what the worker finds in its inbox. */
 export const toLeaseView = ({ turn, epoch, work }: TurnLease) => ({
@@ -94,6 +95,21 @@ export const toTurnView = ({ turn, head, steps, task }: TurnDetails): JsonObject
     resume_deadline: active && toIso(computeResumeDeadline(active)),
   };
 };
+
+/** In a list: what its own record has. */
+export const toTurnSummary = (turn: Turn): JsonObject & { agent_turn_id: string } => ({
+  agent_turn_id: turn.id,
+  agent_id: turn.agent,
+  status: getTurnStatus(turn),
+  correlation_id: turn.correlation,
+  channel_id: turn.channel,
+  from: turn.from,
+  enqueued_at: toIso(turn.createdAt),
+  leased_at: toIso(turn.leasedAt),
+  ended_at: toIso(turn.end?.at),
+  error: turn.end?.error,
+  error_code: turn.end?.errorCode,
+});
 
 /** When the last of the tools that it waits for must have reported. */
 const computeResumeDeadline = (head: AgentState): number | undefined => {

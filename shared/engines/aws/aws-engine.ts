@@ -1,5 +1,6 @@
 import type { Log } from '../../kernel/log.ts';
 import type { Clock } from '../../ports/clock.ts';
+import type { Events } from '../../ports/events.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { QueueKey } from '../../ports/queues.ts';
 import type { RecordChange } from '../../ports/records.ts';
@@ -7,7 +8,7 @@ import type { AwsClients } from './aws-clients.ts';
 import { createAwsQueues } from './aws-queues.ts';
 import { type AwsTimers, createAwsTimers } from './aws-timers.ts';
 import { decodeStreamRecord, type StreamRecord } from './decode-stream-record.ts';
-import { createDynamoEvents, type PublishExternally } from './dynamo-events.ts';
+import type { PublishExternally } from './dynamo-events.ts';
 import { createDynamoRecords } from './dynamo-records.ts';
 import { createDynamoTable } from './dynamo-table.ts';
 import type { InspectQueues } from './inspect-queues.ts';
@@ -59,16 +60,33 @@ export const createAwsEngine = (options: AwsEngineOptions): AwsEngine => {
       { records, clock, newId },
       options.inspectQueues ?? throwNotGiven,
     ),
-    events: createDynamoEvents(
-      { records, clock, newId, retentionMs: options.eventRetentionMs },
-      options.publishExternally ?? throwNotGiven,
-    ),
+    events: loadOnDemand(async () => {
+      const { createDynamoEvents } = await import('./dynamo-events.ts');
+      const log = { records, clock, newId, retentionMs: options.eventRetentionMs };
+      return createDynamoEvents(log, options.publishExternally ?? throwNotGiven);
+    }),
     blobs: createS3Blobs(clients.s3, options.bucket),
   };
   return {
     ports,
     timers: createAwsTimers(table, records, clients.sqs, options.delayQueueUrl),
     decodeStreamRecord: (record) => decodeStreamRecord(table.codec, record),
+  };
+};
+
+/** Ingest neither reads nor publishes. */
+const loadOnDemand = (load: () => Promise<Events>): Events => {
+  let loaded: Promise<Events> | undefined;
+  const get = (): Promise<Events> => {
+    loaded ??= load();
+    return loaded;
+  };
+  return {
+    publish: async (...args) => (await get()).publish(...args),
+    read: async (...args) => (await get()).read(...args),
+    getEnd: async (...args) => (await get()).getEnd(...args),
+    findPositionAt: async (...args) => (await get()).findPositionAt(...args),
+    waitForMore: async (...args) => (await get()).waitForMore(...args),
   };
 };
 

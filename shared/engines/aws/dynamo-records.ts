@@ -14,19 +14,22 @@ import { type DynamoTable, decodeUnlessExpired, getMany, toAttributeKey } from '
 import { buildAbsentCondition, buildUpdate, buildUpdateCondition, ExpressionBuilder } from './expression-builder.ts';
 import { type Attributes, toRecord } from './item-codec.ts';
 import { queryItems } from './query-records.ts';
-import { transactItems } from './transact-records.ts';
 
 export const createDynamoRecords = (table: DynamoTable): Records => ({
   get: (ref) => getItem(table, ref),
   getMany: (refs) => getMany(table, refs),
   query: (query) => queryItems(table, query),
+  // Ingest lists nothing.
+  list: async (query, options) => (await import('./list-records.ts')).listItems(table, query, options),
+  count: async (query) => (await import('./list-records.ts')).countItems(table, query),
   create: (item, token) => createItem(table, item, token),
   update: (ref, change, token, orCreate) => updateItem(table, ref, change, token, orCreate !== undefined),
   delete: async (key) => {
     const removal = new DeleteItemCommand({ TableName: table.name, Key: toAttributeKey(key) });
     await writeWithConflictRetry(() => table.dynamo.send(removal));
   },
-  transact: (writes, token) => transactItems(table, writes, token),
+  // Most calls need none.
+  transact: async (writes, token) => (await import('./transact-records.ts')).transactItems(table, writes, token),
   watch: () => createPollingWatcher(table.clock),
 });
 

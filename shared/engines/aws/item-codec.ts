@@ -19,6 +19,8 @@ interface KindSchema {
   immutable: readonly string[];
   /** Never part of a condition: each by itself, as JSON, packed where it is large. */
   compressed: readonly string[];
+  /** Fields by which records are listed, given when the record is made. The index of the lists has them, so they are not packed. */
+  listed?: Readonly<Record<string, string>> | undefined;
   migration?: RecordMigration;
 }
 
@@ -28,14 +30,19 @@ interface KindCodec {
   order: readonly string[];
   immutable: ReadonlySet<string>;
   compressed: ReadonlySet<string>;
+  listed: Readonly<Record<string, string>> | undefined;
 }
 
-const createKindCodec = ({ immutable, compressed, migration }: KindSchema): KindCodec => ({
-  migration,
-  order: immutable,
-  immutable: new Set(immutable),
-  compressed: new Set(compressed),
-});
+const createKindCodec = ({ immutable, compressed, listed, migration }: KindSchema): KindCodec => {
+  const apart = Object.values(listed ?? {});
+  return {
+    migration,
+    order: immutable,
+    immutable: new Set(immutable.filter((field) => !apart.includes(field))),
+    compressed: new Set(compressed),
+    listed,
+  };
+};
 
 /** Of the engine's own records, which have numbers and names for sort keys, only events are large. */
 const ENGINE_RECORDS = createKindCodec({ immutable: [], compressed: ['batch'] });
@@ -57,6 +64,9 @@ export const INDEX_ATTRIBUTES = {
   byHolder: { pk: 'byHolderPk', sk: 'byHolderSk' },
 } as const;
 
+/** Of the index of all records of a kind by their time. It never changes, so a change of the record costs nothing there. */
+export const LIST_ATTRIBUTES = { pk: 'lp', sk: 'ls' } as const;
+
 const isIndexField = (field: string): field is keyof typeof INDEX_ATTRIBUTES => Object.hasOwn(INDEX_ATTRIBUTES, field);
 
 /** The due-index is read shard by shard; a record stays in its shard. */
@@ -75,6 +85,16 @@ const fromShardKey = (p: string | undefined): string | undefined => p?.slice(0, 
 
 const hashKey = ({ pk, sk }: Key): number => hash('sha256', `${pk} ${sk}`, 'buffer').readUInt32BE();
 
+/** 48 bits of a hash keep records of one millisecond apart. */
+const encodeListPlace = (record: Key & { createdAt?: unknown }): Attributes => {
+  const p = record.pk.split('#', 2).join('#');
+  const apart = hash('sha256', record.pk, 'base64url').slice(0, 8);
+  return {
+    [LIST_ATTRIBUTES.pk]: { S: `${p}#${hashKey(record) % INDEX_SHARDS}` },
+    [LIST_ATTRIBUTES.sk]: { S: `${String(record.createdAt).padStart(14, '0')}#${apart}` },
+  };
+};
+
 /** What is stored for one field that is set. An attribute without a value is to be removed. */
 type StoredField = [attribute: string, value: AttributeValue | undefined][];
 
@@ -90,14 +110,19 @@ export class ItemCodec {
     return this.#kinds.get(sk) ?? this.#kinds.get(sk.split('#', 1)[0] ?? '') ?? ENGINE_RECORDS;
   }
 
+  /** The fields that the index of the lists has. */
+  getListedFields(kind: string): Readonly<Record<string, string>> {
+    return this.#getKind(kind).listed ?? {};
+  }
+
   /** A whole new item. */
   encode(present: Key & object): Attributes {
-    const { order, immutable, migration } = this.#getKind(present.sk);
+    const { order, immutable, listed, migration } = this.#getKind(present.sk);
     const record = migration ? { ...present, ...migration.downgrade({ ...present }) } : present;
     const fields = Object.entries(record).filter(([, value]) => value !== undefined);
     const implied = parseKeyFields(record);
     const fixed = order.map((field) => {
-      const value: unknown = Reflect.get(record, field) ?? null;
+      const value: unknown = (immutable.has(field) ? Reflect.get(record, field) : null) ?? null;
       return value !== null && value === implied[field] ? IMPLIED_BY_KEY : value;
     });
     const isPacked = isLarge(fields.filter(([field]) => immutable.has(field)));
@@ -108,7 +133,7 @@ export class ItemCodec {
       if (isPacked && immutable.has(field)) continue;
       for (const [name, stored] of this.encodeField(record, field, value)) if (stored) item[name] = stored;
     }
-    return item;
+    return listed ? Object.assign(item, encodeListPlace(record)) : item;
   }
 
   /** They are stored without their names, in their order. */
@@ -155,7 +180,7 @@ export class ItemCodec {
   }
 
   decode<T extends Item>(item: Attributes): T {
-    const { [PACKED_ATTRIBUTE]: pack, ttl: _ttl, dueShard: _shard, ...rest } = item;
+    const { [PACKED_ATTRIBUTE]: pack, ttl: _ttl, dueShard: _shard, lp: _place, ls: _time, ...rest } = item;
     const kind = this.#getKind(rest.sk?.S ?? '');
     const record: Record<string, unknown> = {};
     if (pack?.B) Object.assign(record, this.#decodeImmutable(kind, decompress(pack.B), rest.pk?.S ?? ''));

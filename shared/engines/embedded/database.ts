@@ -1,5 +1,5 @@
 import { fdatasync, fdatasyncSync } from 'node:fs';
-import type { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { ParleyError } from '../../kernel/errors.ts';
 import {
   type FlushedGroup,
@@ -61,6 +61,18 @@ export class Database {
   /** A statement that writes: it runs within a write. */
   prepareWrite(text: string): RecordedStatement {
     return this.#file.prepareWrite(text);
+  }
+
+  onBeforeRotation(action: () => void): void {
+    this.#file.onBeforeRotation = action;
+  }
+
+  runDerived(statement: StatementSync, ...values: SQLInputValue[]): void {
+    this.#file.runDerived(statement, ...values);
+  }
+
+  takeReplayedRecords(): number[] {
+    return this.#file.takeReplayedRecords();
   }
 
   /** Runs a write now; resolves when it is on the disk. */

@@ -3,12 +3,14 @@ import { join } from 'node:path';
 import type { Log } from '../../kernel/log.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { EngineHandlers } from '../../ports/engine-handlers.ts';
+import type { ListedKinds } from '../../ports/lists.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { RecordMigrations } from '../../ports/record-migration.ts';
 import { BlobSweeper } from './blob-sweeper.ts';
 import { ChangeFeed } from './change-feed.ts';
 import { Database, storageFullError } from './database.ts';
 import { createEmbeddedBlobs, createFileBlobs } from './file-blobs.ts';
+import { ListTable } from './list-table.ts';
 import { isNoSpaceError } from './no-space-error.ts';
 import { RecordTable } from './record-table.ts';
 import type { SalvageReport } from './salvage-storage.ts';
@@ -26,6 +28,8 @@ interface EmbeddedEngineOptions {
   kinds: Iterable<string>;
   /** For a storage of an earlier format. */
   migrations?: RecordMigrations;
+  /** The kinds of records that are listed. */
+  lists?: ListedKinds;
   eventRetentionMs: number;
   /** Called once, when the storage fails and nothing more can be done with it. */
   onFailure?: (error: unknown) => void;
@@ -49,6 +53,7 @@ export const openEmbeddedEngine = (options: EmbeddedEngineOptions): EmbeddedEngi
   const db = new Database(join(dir, 'parley.db'), {
     acceptDamage: options.acceptDamage ? logAcceptedDamage : undefined,
     migrations: options.migrations,
+    lists: options.lists,
     onMigrated: (report) => log('info', 'storage migrated', { ...report }),
   });
   db.onFailure = options.onFailure ?? (() => {});
@@ -63,7 +68,7 @@ export const openEmbeddedEngine = (options: EmbeddedEngineOptions): EmbeddedEngi
     if (hasRoom) feed.backPressure.admit();
     else feed.backPressure.refuse(storageFullError());
   };
-  const records = new RecordStore(db, rows, clock, feed);
+  const records = new RecordStore(db, rows, new ListTable(db, options.lists ?? {}), clock, feed);
   const queues = new QueueStore(db, clock);
   const events = new EventStore(db, clock, options.eventRetentionMs);
   const timers = new TimerLoop(db, records, events, clock, log);

@@ -1,6 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite';
+import type { ListedKinds } from '../../ports/lists.ts';
 import type { Fields, RecordMigrations } from '../../ports/record-migration.ts';
 import type { Item, RecordChange } from '../../ports/records.ts';
+import { rebuildLists } from './list-table.ts';
 import { FIRST_FORMAT, MIGRATION_STEPS, STORAGE_FORMAT } from './sql-schema.ts';
 import { restoreChanges, toUndoChange } from './undo-change.ts';
 
@@ -14,7 +16,12 @@ export interface MigrationReport {
 const PAGE_ROWS = 500;
 
 /** One transaction: after a crash the storage has its earlier format, or the new one. */
-export const migrateStorage = (sql: DatabaseSync, from: number, migrations: RecordMigrations): MigrationReport => {
+export const migrateStorage = (
+  sql: DatabaseSync,
+  from: number,
+  migrations: RecordMigrations,
+  lists: ListedKinds,
+): MigrationReport => {
   // Whole tables may change: more than the memory should hold.
   sql.exec('PRAGMA cache_spill = ON; BEGIN IMMEDIATE');
   try {
@@ -22,6 +29,8 @@ export const migrateStorage = (sql: DatabaseSync, from: number, migrations: Reco
     for (const step of steps) if (step.sql) sql.exec(step.sql);
     const kinds = [...new Set(steps.flatMap((step) => step.kinds ?? []))];
     const records = upgradeStoredRecords(sql, kinds, migrations);
+    // The lists lack what the journal has brought back.
+    rebuildLists(sql, lists);
     sql.exec(`PRAGMA user_version = ${STORAGE_FORMAT}; COMMIT`);
     return { from, to: STORAGE_FORMAT, records };
   } finally {

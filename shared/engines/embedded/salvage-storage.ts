@@ -1,14 +1,17 @@
 import { dirname, join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
+import type { ListedKinds } from '../../ports/lists.ts';
 import type { RecordMigrations } from '../../ports/record-migration.ts';
 import { copyTables } from './copy-tables.ts';
 import { createDatabase } from './create-database.ts';
 import type { StorageDamageError } from './inspect-storage.ts';
 import { decodeRuns, Journal, type RecordedRun } from './journal.ts';
+import { rebuildLists } from './list-table.ts';
 import { upgradeStoredRecords } from './migrate-storage.ts';
 import { putIfNewer } from './put-if-newer.ts';
 import { beginRebuilding, declareRebuilt, putInPlace } from './rebuilt-storage.ts';
 import { INSERT_RECORD } from './record-table.ts';
+import { STORAGE_FORMAT } from './sql-schema.ts';
 
 export interface SalvageReport {
   aside: string;
@@ -25,6 +28,7 @@ export const salvageStorage = (
   path: string,
   damage: StorageDamageError,
   migrations: RecordMigrations,
+  lists: ListedKinds,
 ): SalvageReport => {
   const fresh = beginRebuilding(path);
   const format = 'committed' in damage.database ? damage.database.committed.format : undefined;
@@ -39,6 +43,7 @@ export const salvageStorage = (
   for (const entry of loose) for (const run of decodeRuns(entry)) replayStatement(sql, run);
   // Of a known format, the next start migrates them.
   if (format === undefined) upgradeStoredRecords(sql, Object.keys(migrations), migrations);
+  if ((format ?? STORAGE_FORMAT) === STORAGE_FORMAT) rebuildLists(sql, lists);
   sql.exec('COMMIT; PRAGMA wal_checkpoint(TRUNCATE)');
   sql.close();
   const missing = [damage.message, ...unread].join('; ');

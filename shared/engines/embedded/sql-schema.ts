@@ -11,6 +11,23 @@ interface MigrationStep {
 export const MIGRATION_STEPS: readonly MigrationStep[] = [
   // 7: a history entry has `taskCreatedAt` instead of `cycle`.
   { kinds: ['history'] },
+  // 8: lists have a table. It is filled from the records, at every migration.
+  {
+    sql: `
+CREATE TABLE listed (
+  id INTEGER PRIMARY KEY, scope TEXT NOT NULL, created INTEGER NOT NULL, expires INTEGER, status TEXT NOT NULL,
+  type TEXT, requester TEXT, addressee TEXT, holder TEXT, domain TEXT, conversation TEXT, error TEXT);
+CREATE INDEX listed_created ON listed (scope, created);
+CREATE INDEX listed_status ON listed (scope, status, created);
+CREATE INDEX listed_type ON listed (scope, type, created) WHERE type IS NOT NULL;
+CREATE INDEX listed_requester ON listed (scope, requester, created) WHERE requester IS NOT NULL;
+CREATE INDEX listed_addressee ON listed (scope, addressee, created) WHERE addressee IS NOT NULL;
+CREATE INDEX listed_holder ON listed (scope, holder, created) WHERE holder IS NOT NULL;
+CREATE INDEX listed_domain ON listed (scope, domain, created) WHERE domain IS NOT NULL;
+CREATE INDEX listed_conversation ON listed (scope, conversation, created) WHERE conversation IS NOT NULL;
+CREATE INDEX listed_error ON listed (scope, error, created) WHERE error IS NOT NULL;
+`,
+  },
 ];
 
 /** What is written now. */

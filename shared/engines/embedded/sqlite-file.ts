@@ -1,6 +1,7 @@
 import { closeSync, fdatasync, fdatasyncSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { DatabaseSync, type SQLInputValue, type StatementResultingChanges, type StatementSync } from 'node:sqlite';
+import type { ListedKinds } from '../../ports/lists.ts';
 import type { RecordMigrations } from '../../ports/record-migration.ts';
 import { createDatabase } from './create-database.ts';
 import {
@@ -29,6 +30,7 @@ export interface StorageOptions {
   /** Goes on with what can be read, and says so; otherwise damage is thrown. */
   acceptDamage?: (salvaged: SalvageReport) => void;
   migrations?: RecordMigrations;
+  lists?: ListedKinds;
   onMigrated?: (report: MigrationReport) => void;
 }
 
@@ -82,6 +84,10 @@ export class SqliteFile {
   #blocked: { lookAt: number; retryAt: number; free: number } | undefined;
   #nextReserveAt = 0;
   #syncMarkTimer: NodeJS.Timeout | undefined;
+  /** The row numbers of records that the journal brought back. */
+  #replayed = new Set<number>();
+  /** The last thing before SQLite commits. */
+  onBeforeRotation: () => void = () => {};
 
   constructor(path: string, failed: (error: unknown) => void, options: StorageOptions = {}) {
     this.#path = path;
@@ -108,7 +114,7 @@ export class SqliteFile {
   }
 
   /** What the journal holds is of the earlier format: it is committed, and on the disk, before anything else. */
-  #migrate(format: number, { migrations = {}, onMigrated }: StorageOptions): void {
+  #migrate(format: number, { migrations = {}, lists = {}, onMigrated }: StorageOptions): void {
     try {
       if (this.#journal.groups > 0) {
         this.#journal.reserveNext(RESERVED_BYTES.request);
@@ -119,7 +125,7 @@ export class SqliteFile {
         this.#commit.run();
         this.#isInTransaction = false;
       }
-      const report = migrateStorage(this.sql, format, migrations);
+      const report = migrateStorage(this.sql, format, migrations, lists);
       fdatasyncSync(this.#walDescriptor);
       onMigrated?.(report);
     } catch (error) {
@@ -138,6 +144,19 @@ export class SqliteFile {
         return statement.run(...values);
       },
     };
+  }
+
+  /** Follows from what the journal has, which therefore does not have it: SQLite commits it with the rest. */
+  runDerived(statement: StatementSync, ...values: SQLInputValue[]): void {
+    if (!this.#isInTransaction) this.#beginTransaction();
+    statement.run(...values);
+  }
+
+  takeReplayedRecords(): number[] {
+    if (this.#replayed.size === 0) return [];
+    const ids = [...this.#replayed];
+    this.#replayed.clear();
+    return ids;
   }
 
   /** Whether a write may run: what it will put into the journal has its place there. Throws what else is wrong with the disk. */
@@ -199,7 +218,10 @@ export class SqliteFile {
   /** Once all is kept that ran, and nothing is on its way. */
   close(): void {
     try {
-      if (this.#isInTransaction && this.#journal.groups > 0) this.#commitJournalPart();
+      if (this.#isInTransaction && this.#journal.groups > 0) {
+        this.onBeforeRotation();
+        this.#commitJournalPart();
+      }
       fdatasyncSync(this.#walDescriptor);
     } catch (error) {
       // All of it is in the journal.
@@ -226,6 +248,7 @@ export class SqliteFile {
   #rotateJournal(): boolean {
     try {
       this.#journal.reserveNext(RESERVED_BYTES.request);
+      this.onBeforeRotation();
       this.#commitJournalPart();
     } catch (error) {
       if (!isNoSpaceError(error)) throw error;
@@ -308,15 +331,26 @@ export class SqliteFile {
       for (const [text, ...values] of decodeRuns(entry)) {
         const statement = statements.get(text) ?? this.sql.prepare(text);
         statements.set(text, statement);
-        statement.run(...values);
+        const id = toRecordId(text, values, statement.run(...values));
+        if (id !== undefined) this.#replayed.add(id);
       }
     }
   }
 }
 
+/** Of a statement that writes one record. */
+const toRecordId = (
+  text: string,
+  values: SQLInputValue[],
+  { changes, lastInsertRowid }: StatementResultingChanges,
+): number | undefined => {
+  if (Number(changes) === 0 || !/^(INSERT OR IGNORE INTO|UPDATE|DELETE FROM) records /.test(text)) return undefined;
+  return Number(text.startsWith('INSERT') ? lastInsertRowid : values.at(-1));
+};
+
 const inspectOrSalvage = (
   path: string,
-  { acceptDamage: accept, migrations = {} }: StorageOptions,
+  { acceptDamage: accept, migrations = {}, lists = {} }: StorageOptions,
 ): StorageInspection | undefined => {
   const finished = putInPlace(path);
   if (finished) accept?.(finished);
@@ -326,7 +360,7 @@ const inspectOrSalvage = (
     return found;
   } catch (damage) {
     if (!(damage instanceof StorageDamageError) || !accept) throw damage;
-    accept(salvageStorage(path, damage, migrations));
+    accept(salvageStorage(path, damage, migrations, lists));
     return inspectStorage(path);
   }
 };

@@ -1,5 +1,6 @@
 import type { Clock } from '../../ports/clock.ts';
 import { applyChange, type Change, type Condition, evaluateCondition } from '../../ports/conditions.ts';
+import type { Count, ListOptions, ListPage, ListQuery } from '../../ports/lists.ts';
 import type {
   Item,
   Key,
@@ -13,6 +14,7 @@ import type {
 } from '../../ports/records.ts';
 import type { ChangeFeed } from './change-feed.ts';
 import type { Database } from './database.ts';
+import type { ListTable } from './list-table.ts';
 import type { RecordRow, RecordTable } from './record-table.ts';
 import { Watchers } from './watchers.ts';
 
@@ -26,9 +28,11 @@ export class RecordStore {
   readonly #db: Database;
   readonly #clock: Clock;
   readonly #feed: ChangeFeed;
+  readonly #lists: ListTable;
 
-  constructor(db: Database, table: RecordTable, clock: Clock, feed: ChangeFeed) {
+  constructor(db: Database, table: RecordTable, lists: ListTable, clock: Clock, feed: ChangeFeed) {
     this.#db = db;
+    this.#lists = lists;
     this.#clock = clock;
     this.#feed = feed;
     this.table = table;
@@ -42,6 +46,14 @@ export class RecordStore {
 
   query<T extends Item>(query: RecordQuery): T[] {
     return this.table.query<T>(query, this.#clock.now());
+  }
+
+  list<T extends Item>(query: ListQuery<T>, options: ListOptions): ListPage<T> {
+    return this.#lists.list(query, options, this.#clock.now());
+  }
+
+  count<T extends Item>(query: ListQuery<T>): Count {
+    return this.#lists.count(query, this.#clock.now());
   }
 
   create<T extends Item>(item: NewItem<T>, token: string): WriteResult<T> {
@@ -85,6 +97,7 @@ export class RecordStore {
 
   delete(row: RecordRow): void {
     this.table.delete(row);
+    this.#lists.onDeleted(row.id, row.item);
     this.#feed.append({ before: row.item });
     this.#notifyWatchers(row.item);
   }
@@ -123,7 +136,8 @@ export class RecordStore {
     return fields as T;
   }
 
-  #onWritten(before: RecordRow | undefined, { item }: RecordRow): void {
+  #onWritten(before: RecordRow | undefined, { id, item }: RecordRow): void {
+    this.#lists.onWritten(id, item);
     this.#feed.append({ before: before?.item, after: item });
     if (item.due !== undefined && item.due !== before?.item.due) this.onDue(item.due);
     this.#notifyWatchers(item);
@@ -175,6 +189,8 @@ export const createSqliteRecords = (
     get: (ref) => db.read(() => store.find(ref)?.item),
     getMany: (refs) => db.read(() => refs.flatMap((ref) => store.find(ref)?.item ?? [])),
     query: (query) => db.read(() => store.query(query)),
+    list: (query, options) => db.read(() => store.list(query, options)),
+    count: (query) => db.read(() => store.count(query)),
     create: (item, token) => runWrite(() => store.create(item, token)),
     update: (ref, change, token, orCreate) => runWrite(() => store.update(ref, change, token, orCreate === 'orCreate')),
     delete: (key) =>

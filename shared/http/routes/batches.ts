@@ -1,12 +1,23 @@
 import * as z from 'zod';
-import { BatchView, getBatch, loadBatchView } from '../../batches/batch-view.ts';
+import { BatchSummary, BatchView, getBatch, loadBatchView, toBatchSummary } from '../../batches/batch-view.ts';
+import { buildBatchQuery } from '../../batches/list-batches.ts';
 import { resolveActor } from '../../identity/auth/authenticate.ts';
 import { CLIENT_ID, CLIENT_ID_RULE, toCanonicalId } from '../../kernel/ids.ts';
 import { boundedArray } from '../../kernel/json/bounded-schemas.ts';
 import { jsonObject } from '../../kernel/json/parse-or-throw.ts';
+import { BATCH_ENDS } from '../../model/batch.ts';
 import { createBatch } from '../../workflows/batches/create-batch.ts';
 import { defineRoute, largeBodyLimit, type Route, waitSeconds } from '../route.ts';
 import { NoticesView, onBehalfOf } from './common-fields.ts';
+import {
+  agentName,
+  commaSeparated,
+  LIST_DESCRIPTION,
+  listPageShape,
+  listQuery,
+  loadPage,
+  timeRange,
+} from './list-query.ts';
 
 const MOST_TASKS = 100;
 const LONGEST_SECONDS = 7 * 86_400;
@@ -14,6 +25,27 @@ const LONGEST_SECONDS = 7 * 86_400;
 const batchId = z.string().regex(CLIENT_ID, CLIENT_ID_RULE);
 
 export const batchRoutes: Route[] = [
+  defineRoute({
+    method: 'GET',
+    path: '/v1/batches',
+    summary: 'List batches, newest first, without the results of their tasks',
+    query: z.strictObject({
+      status: commaSeparated(['open', ...BATCH_ENDS]).optional(),
+      requester: agentName.optional(),
+      ...timeRange,
+      ...listQuery,
+    }),
+    responses: {
+      200: {
+        description: LIST_DESCRIPTION,
+        schema: z.object({ batches: z.array(BatchSummary), ...listPageShape }),
+      },
+    },
+    handle: async ({ deps, caller, query }) => {
+      const { found, count, cursor } = await loadPage(deps, buildBatchQuery(caller, query), query);
+      return { status: 200, body: { batches: found.map(toBatchSummary), count, cursor } };
+    },
+  }),
   defineRoute({
     method: 'POST',
     path: '/v1/batches',

@@ -5,11 +5,12 @@ import { STATUS_BY_CODE } from '../../kernel/errors.ts';
 import { toCanonicalId } from '../../kernel/ids.ts';
 import { boundedArray } from '../../kernel/json/bounded-schemas.ts';
 import { retryTask } from '../../tasks/commands/manage-task.ts';
-import { listTasks } from '../../tasks/queries/list-tasks.ts';
+import { listDeadLetters } from '../../tasks/queries/list-tasks.ts';
 import { toTaskView } from '../../tasks/queries/task-view.ts';
 import { toPublicError } from '../problem.ts';
 import { defineRoute, type Route } from '../route.ts';
-import { pageQuery, TaskPageView } from './task-page.ts';
+import { listQuery } from './list-query.ts';
+import { TaskPageView } from './task-page.ts';
 
 const MAX_RETRIES_PER_CALL = 100;
 
@@ -24,12 +25,12 @@ export const deadLetterRoutes: Route[] = [
   defineRoute({
     method: 'GET',
     path: '/v1/dead-letters',
-    summary: 'List the dead letters, newest first',
-    query: z.strictObject(pageQuery),
+    summary: 'List the dead letters, the tasks that failed for good or expired. The newest end comes first',
+    query: z.strictObject({ limit: listQuery.limit, cursor: listQuery.cursor }),
     responses: { 200: { description: 'A page. With a `cursor` there may be more', schema: TaskPageView } },
     handle: async ({ deps, caller, query }) => {
-      const { tasks, cursor } = await listTasks(deps, caller, { ...query, status: 'failed' });
-      return { status: 200, body: { tasks: tasks.map(toTaskView), cursor } };
+      const { records, cursor } = await listDeadLetters(deps, caller, { after: query.cursor, limit: query.limit });
+      return { status: 200, body: { tasks: records.map(toTaskView), cursor } };
     },
   }),
   defineRoute({
@@ -52,8 +53,8 @@ export const deadLetterRoutes: Route[] = [
 ];
 
 const listNewestFailed = async (deps: Deps, caller: Caller, limit: number): Promise<string[]> => {
-  const { tasks } = await listTasks(deps, caller, { status: 'failed', limit });
-  return tasks.map(({ id }) => id);
+  const { records } = await listDeadLetters(deps, caller, { limit });
+  return records.map(({ id }) => id);
 };
 
 /** One that cannot be run again must not keep the others from it. */

@@ -4,13 +4,46 @@ import { taskFormatDialect } from '../../dialects/task-format/task-format.ts';
 import { resolveActor } from '../../identity/auth/authenticate.ts';
 import { toProtocolError } from '../../ingest/ingest-message.ts';
 import { toCanonicalId } from '../../kernel/ids.ts';
+import { GRAPH_ENDS } from '../../model/graph.ts';
 import { createGraph } from '../../workflows/graphs/create-graph.ts';
 import { cancelGraph } from '../../workflows/graphs/graph-lifecycle.ts';
-import { GraphView, getGraph, loadGraphView } from '../../workflows/graphs/graph-view.ts';
+import { GraphSummary, GraphView, getGraph, loadGraphView, toGraphSummary } from '../../workflows/graphs/graph-view.ts';
+import { buildGraphQuery } from '../../workflows/graphs/list-graphs.ts';
 import { defineRoute, largeBodyLimit, type Route } from '../route.ts';
 import { NoticesView, onBehalfOf } from './common-fields.ts';
+import {
+  agentName,
+  commaSeparated,
+  LIST_DESCRIPTION,
+  listPageShape,
+  listQuery,
+  loadPage,
+  timeRange,
+} from './list-query.ts';
 
 export const graphRoutes: Route[] = [
+  defineRoute({
+    method: 'GET',
+    path: '/v1/graphs',
+    summary: 'List graphs, newest first, without the status of their nodes',
+    query: z.strictObject({
+      status: commaSeparated(['in_progress', ...GRAPH_ENDS]).optional(),
+      requester: agentName.optional(),
+      conversation: z.string().min(1).max(256).optional(),
+      ...timeRange,
+      ...listQuery,
+    }),
+    responses: {
+      200: {
+        description: LIST_DESCRIPTION,
+        schema: z.object({ graphs: z.array(GraphSummary), ...listPageShape }),
+      },
+    },
+    handle: async ({ deps, caller, query }) => {
+      const { found, count, cursor } = await loadPage(deps, buildGraphQuery(caller, query), query);
+      return { status: 200, body: { graphs: found.map(toGraphSummary), count, cursor } };
+    },
+  }),
   defineRoute({
     method: 'POST',
     path: '/v1/graphs',

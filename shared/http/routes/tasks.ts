@@ -9,19 +9,22 @@ import { toObjectOrEmpty } from '../../kernel/json/json.ts';
 import { jsonObject, jsonValue } from '../../kernel/json/parse-or-throw.ts';
 import { buildOutcome } from '../../model/delivery.ts';
 import type { HistoryEntry } from '../../model/history.ts';
-import { isOpen, TASK_STATUSES, type Task } from '../../model/task.ts';
+import { isOpen, type Task } from '../../model/task.ts';
 import { answerTask } from '../../tasks/commands/answer-task.ts';
 import { cancelTask, releaseTask, renewLease, retryTask } from '../../tasks/commands/manage-task.ts';
+import { canReadTask } from '../../tasks/queries/can-read-task.ts';
 import { getTask, isInProgress } from '../../tasks/queries/get-task.ts';
-import { listTasks } from '../../tasks/queries/list-tasks.ts';
+import { buildTaskQuery } from '../../tasks/queries/list-tasks.ts';
 import { encodeTask, loadTaskView, TaskView, toTaskView } from '../../tasks/queries/task-view.ts';
-import { defineRoute, largeBodyLimit, type Route, SCANNED_PAGE_DESCRIPTION, waitSeconds } from '../route.ts';
+import { defineRoute, largeBodyLimit, type Route, waitSeconds } from '../route.ts';
 import { artifactRoutes } from './artifacts.ts';
 import { NoticesView, onBehalfOf } from './common-fields.ts';
 import { deadLetterRoutes } from './dead-letters.ts';
+import { LIST_DESCRIPTION, listQuery, loadPage } from './list-query.ts';
 import { resolveTaskId } from './resolve-task-id.ts';
 import { stepRoutes } from './steps.ts';
-import { pageQuery, TaskPageView } from './task-page.ts';
+import { taskFilterQuery } from './task-filter.ts';
+import { TaskPageView } from './task-page.ts';
 
 /** The dialect itself checks it, as any message. */
 const TaskFormatRequest = jsonObject.meta({ $ref: `#/components/schemas/${taskFormatDialect.name}` });
@@ -43,17 +46,12 @@ export const taskRoutes: Route[] = [
     method: 'GET',
     path: '/v1/tasks',
     summary: 'List tasks, newest first',
-    query: z.strictObject({
-      status: z.enum(TASK_STATUSES).optional(),
-      domain: z.string().max(64).optional(),
-      agent: z.string().max(64).optional().describe('the requester, the addressee or the holder'),
-      conversation: z.string().max(256).optional(),
-      ...pageQuery,
-    }),
-    responses: { 200: { description: SCANNED_PAGE_DESCRIPTION, schema: TaskPageView } },
+    query: z.strictObject({ ...taskFilterQuery, ...listQuery }),
+    responses: { 200: { description: LIST_DESCRIPTION, schema: TaskPageView } },
     handle: async ({ deps, caller, query }) => {
-      const { tasks, cursor } = await listTasks(deps, caller, query);
-      return { status: 200, body: { tasks: tasks.map(toTaskView), cursor } };
+      const { found, count, cursor } = await loadPage(deps, buildTaskQuery(caller, query), query);
+      const tasks = found.filter((task) => canReadTask(caller, task)).map(toTaskView);
+      return { status: 200, body: { tasks, count, cursor } };
     },
   }),
   defineRoute({

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { toReceivedReport } from '../../adapters/common-ground/to-turn-command.ts';
-import { toAgentStateView, toLeaseView, toTurnView } from '../../adapters/common-ground/turn-view.ts';
+import { toAgentStateView, toLeaseView, toTurnSummary, toTurnView } from '../../adapters/common-ground/turn-view.ts';
 import { assertBoxExists } from '../../cards/box.ts';
 import { getRequiredCards } from '../../cards/put-card.ts';
 import { pickExtensionHeaders } from '../../dialects/common-ground/context-headers.ts';
@@ -29,9 +29,19 @@ import { enqueueTurn } from '../../turns/lifecycle/enqueue.ts';
 import { leaseTurn } from '../../turns/lifecycle/lease-turn.ts';
 import { stopTurn } from '../../turns/lifecycle/stop-turn.ts';
 import { getAgentState, getStoppableTurn, getTurn, getTurnDetails } from '../../turns/queries/get-turn.ts';
+import { buildTurnQuery, TURN_STATUSES } from '../../turns/queries/list-turns.ts';
 import { receiveReport } from '../../turns/tool-calls/receive-report.ts';
 import { defineRoute, largeBodyLimit, type Route, recordBodyLimit } from '../route.ts';
 import { onBehalfOf, wireMessageSchema } from './common-fields.ts';
+import {
+  agentName,
+  commaSeparated,
+  LIST_DESCRIPTION,
+  listPageShape,
+  listQuery,
+  loadPage,
+  timeRange,
+} from './list-query.ts';
 
 const AdvanceResult = z.object({ duplicate: z.boolean().describe('whether the same call had been made before') });
 const Lease = z.object({ agent_turn_id: z.string(), turn_epoch: z.number(), inbox: z.array(wireMessageSchema) });
@@ -75,6 +85,29 @@ const defineAdvanceRoute = <B extends { turn_epoch: number; agent_id?: string | 
   });
 
 export const turnRoutes: Route[] = [
+  defineRoute({
+    method: 'GET',
+    path: '/v1/turns',
+    summary: 'List turns, newest first',
+    query: z.strictObject({
+      status: commaSeparated(TURN_STATUSES).optional(),
+      requester: agentName.optional(),
+      agent: agentName.optional().describe('whose turn it is'),
+      channel: z.string().min(1).max(256).optional(),
+      ...timeRange,
+      ...listQuery,
+    }),
+    responses: {
+      200: {
+        description: LIST_DESCRIPTION,
+        schema: z.object({ turns: z.array(z.looseObject({ agent_turn_id: z.string() })), ...listPageShape }),
+      },
+    },
+    handle: async ({ deps, caller, query }) => {
+      const { found, count, cursor } = await loadPage(deps, buildTurnQuery(caller, query), query);
+      return { status: 200, body: { turns: found.map(toTurnSummary), count, cursor } };
+    },
+  }),
   defineRoute({
     method: 'POST',
     path: '/v1/turns',

@@ -1,138 +1,117 @@
+import { type Agent, listWholeDomains } from '../../identity/agents/agent.ts';
 import type { Caller } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
-import { ParleyError } from '../../kernel/errors.ts';
-import { failedListKey, holderKey, type Task, type TaskStatus, taskRef } from '../../model/task.ts';
-import type { ParleyEvent } from '../../ports/events.ts';
-import type { Ref } from '../../ports/records.ts';
+import { failedListKey, holderKey, type Task, type TaskStatus } from '../../model/task.ts';
+import { and, type Condition, equals, equalsAny, notExists, or } from '../../ports/conditions.ts';
+import type { ListedFields, ListOptions, ListPage, ListQuery } from '../../ports/lists.ts';
 import { canReadTask } from './can-read-task.ts';
 
-interface TaskListOptions {
-  status?: TaskStatus;
-  domain?: string;
-  agent?: string;
-  conversation?: string;
-  limit: number;
-  cursor?: string;
+/** All that is given must hold. */
+export interface TaskFilter {
+  /** The capability. */
+  type?: string | undefined;
+  /** One of them. */
+  status?: readonly TaskStatus[] | undefined;
+  error?: string | undefined;
+  requester?: string | undefined;
+  holder?: string | undefined;
+  /** The requester, the addressee or the holder. */
+  agent?: string | undefined;
+  domain?: string | undefined;
+  conversation?: string | undefined;
+  /** Created at or after, and before. */
+  since?: number | undefined;
+  until?: number | undefined;
+  /** Waits for its delay after a failed attempt. */
+  retrying?: true | undefined;
+  /** Waits for input. */
+  waits?: true | undefined;
+  idPrefix?: string | undefined;
 }
 
-interface TaskPage {
-  tasks: Task[];
-  /** Absent at the end. A page with a cursor may be short or empty. */
-  cursor?: string;
-}
+/** A status of its own in lists. */
+const RETRYING = 'retrying';
 
-/** Bounds the cost of a call with a selective filter. */
-const MAX_LOG_READS = 5;
-/** After the first read, which is as large as the page. */
-const LOG_PAGE_SIZE = 100;
+export const toListedTask = (task: Task): ListedFields => ({
+  createdAt: task.createdAt,
+  status: task.status === 'requested' && task.notBefore !== undefined ? RETRYING : task.status,
+  type: task.capability,
+  requester: task.from,
+  addressee: task.to,
+  holder: task.holder,
+  domain: task.domain,
+  conversation: task.conversation,
+  error: task.error?.code,
+});
 
-/** Newest first, from the event log. */
-export const listTasks = async (deps: Deps, caller: Caller, options: TaskListOptions): Promise<TaskPage> => {
-  if (options.status === 'failed') return listFailed(deps, caller, options);
-  return isAssignedQuery(options) ? listAssigned(deps, caller, options) : listFromEventLog(deps, caller, options);
-};
-
-const listFromEventLog = async (deps: Deps, caller: Caller, options: TaskListOptions): Promise<TaskPage> => {
-  const tasks: Task[] = [];
-  let cursor = options.cursor ?? (await deps.events.getEnd(caller.project));
-  for (let reads = 0; reads < MAX_LOG_READS; reads++) {
-    const from = { after: cursor, types: ['task.requested'], newestFirst: true };
-    const page = await deps.events.read(caller.project, {
-      ...from,
-      limit: reads === 0 ? options.limit : LOG_PAGE_SIZE,
-    });
-    if (page.cursor === cursor) return { tasks: sortNewestFirst(tasks) };
-    const made = await findCreatedTasks(deps, page.events);
-    for (const [at, task] of made.entries()) {
-      if (!task || !isMatch(caller, task, options) || tasks.some(({ id }) => id === task.id)) continue;
-      tasks.push(task);
-      if (tasks.length < options.limit) continue;
-      // The next page starts after this task.
-      const until = at + 1 === made.length ? page : await deps.events.read(caller.project, { ...from, limit: at + 1 });
-      return { tasks: sortNewestFirst(tasks), cursor: until.cursor };
-    }
-    cursor = page.cursor;
-  }
-  return { tasks: sortNewestFirst(tasks), cursor };
-};
-
-/** The log may have close creations in reverse order. */
-const sortNewestFirst = (tasks: Task[]): Task[] => tasks.toSorted((a, b) => b.createdAt - a.createdAt);
-
-/** Tasks of creation events. A retry publishes one too. */
-const findCreatedTasks = async (deps: Deps, events: ParleyEvent[]): Promise<(Task | undefined)[]> => {
-  const refs = new Map(
-    events.filter(({ id }) => id.endsWith(':1:task.requested')).map((event) => [event.id, toTaskRef(event)]),
+/** Agents see their own tasks, and those that they could claim. */
+export const buildTaskQuery = (caller: Caller, filter: TaskFilter): ListQuery<Task> => {
+  const { project } = caller;
+  const { since, until, idPrefix } = filter;
+  const where = and(
+    ...buildConditions(filter),
+    ...(caller.role === 'agent' ? [isReadable(caller.registered.agent)] : []),
   );
-  const tasks = await deps.records.getMany([...refs.values()]);
-  return events.map((event) => {
-    const pk = refs.get(event.id)?.pk;
-    // Another task may have the id by now.
-    return tasks.find((task) => task.pk === pk && task.createdAt <= event.at);
-  });
-};
-
-const toTaskRef = ({ project, data }: ParleyEvent): Ref<Task> => taskRef(project, String(data.taskId));
-
-/** Dead letters have their own index. */
-const listFailed = async (deps: Deps, caller: Caller, options: TaskListOptions): Promise<TaskPage> => {
-  const { limit } = options;
-  const p = failedListKey(caller.project);
-  if (options.cursor !== undefined && !/^\d{14}#[ -~]{1,200}$/.test(options.cursor)) throw invalidCursorError();
-  const found = await deps.records.query<Task>({
-    index: 'byList',
-    pk: p,
-    after: options.cursor,
-    newestFirst: true,
-    limit,
-  });
-  const tasks = found.filter((task) => isMatch(caller, task, options));
-  return { tasks, cursor: found.length === limit ? found.at(-1)?.byList?.sk : undefined };
-};
-
-type AssignedListOptions = TaskListOptions & { agent: string };
-
-const ASSIGNED_STATUSES: (TaskStatus | undefined)[] = ['claimed', 'in_progress', 'input_required'];
-
-const isAssignedQuery = (options: TaskListOptions): options is AssignedListOptions =>
-  options.agent !== undefined && ASSIGNED_STATUSES.includes(options.status);
-
-/** A cursor in the list of held tasks; cursors of the event log have no prefix. */
-const ASSIGNED_CURSOR_PREFIX = 'held:';
-
-/** First the tasks that the agent holds, then those that others hold for it. */
-const listAssigned = async (deps: Deps, caller: Caller, options: AssignedListOptions): Promise<TaskPage> => {
-  const { agent, limit, cursor = ASSIGNED_CURSOR_PREFIX } = options;
-  const isOthers = (task: Task): boolean => task.holder !== agent;
-  if (!cursor.startsWith(ASSIGNED_CURSOR_PREFIX)) {
-    const page = await listFromEventLog(deps, caller, options);
-    return { ...page, tasks: page.tasks.filter(isOthers) };
-  }
-  const after = cursor.slice(ASSIGNED_CURSOR_PREFIX.length);
-  if (!/^(\d{14}#.{1,200})?$/.test(after)) throw invalidCursorError();
-  const found = await deps.records.query<Task>({
-    index: 'byHolder',
-    pk: holderKey(caller.project, agent),
-    after: after === '' ? undefined : after,
-    newestFirst: true,
-    limit,
-  });
-  const tasks = found.filter((task) => isMatch(caller, task, options));
-  const isMore = found.length === limit;
   return {
-    tasks,
-    cursor: isMore
-      ? `${ASSIGNED_CURSOR_PREFIX}${found.at(-1)?.byHolder?.sk}`
-      : await deps.events.getEnd(caller.project),
+    project,
+    kind: 'task',
+    toFields: toListedTask,
+    where,
+    since,
+    until,
+    idPrefix,
+    within: findShorterList(project, filter),
   };
 };
 
-const isMatch = (caller: Caller, task: Task, { status, domain, agent, conversation }: TaskListOptions): boolean =>
-  (status === undefined || task.status === status) &&
-  (domain === undefined || task.domain === domain) &&
-  (conversation === undefined || task.conversation === conversation) &&
-  (agent === undefined || [task.from, task.to, task.holder].includes(agent)) &&
-  canReadTask(caller, task);
+const buildConditions = (filter: TaskFilter): Condition[] => {
+  const { status, agent, retrying, waits } = filter;
+  return [
+    ...(['type', 'error', 'requester', 'holder', 'domain', 'conversation'] as const).flatMap((field) =>
+      filter[field] === undefined ? [] : [equals(field, filter[field])],
+    ),
+    ...(status
+      ? [equalsAny('status', ...status.flatMap((one) => (one === 'requested' ? [one, RETRYING] : [one])))]
+      : []),
+    ...(retrying ? [equals('status', RETRYING)] : []),
+    ...(waits ? [equals('status', 'input_required')] : []),
+    ...(agent === undefined ? [] : [isParty(agent)]),
+  ];
+};
 
-const invalidCursorError = (): ParleyError =>
-  new ParleyError('invalid_request', 'The cursor is not one that an earlier page gave.');
+const isParty = (agent: string): Condition =>
+  or(equals('requester', agent), equals('addressee', agent), equals('holder', agent));
+
+/** As `canReadTask` has it. */
+const isReadable = (agent: Agent): Condition =>
+  or(
+    isParty(agent.id),
+    and(
+      equalsAny('status', 'requested', RETRYING),
+      notExists('addressee'),
+      or(equalsAny('type', ...agent.capabilities), equalsAny('domain', ...listWholeDomains(agent))),
+    ),
+  );
+
+const DEAD: readonly TaskStatus[] = ['failed', 'expired'];
+const ASSIGNED: readonly TaskStatus[] = ['claimed', 'in_progress', 'input_required'];
+
+const findShorterList = (project: string, { status = [], holder, waits }: TaskFilter): ListQuery<Task>['within'] => {
+  const isAmong = (some: readonly TaskStatus[]): boolean =>
+    status.length > 0 && status.every((one) => some.includes(one));
+  if (isAmong(DEAD)) return { index: 'byList', pk: failedListKey(project) };
+  const isAssigned = waits === true || isAmong(ASSIGNED);
+  return isAssigned && holder !== undefined ? { index: 'byHolder', pk: holderKey(project, holder) } : undefined;
+};
+
+/** The newest ends first. */
+export const listDeadLetters = async (
+  deps: Deps,
+  caller: Caller,
+  { after, limit }: ListOptions,
+): Promise<ListPage<Task>> => {
+  const pk = failedListKey(caller.project);
+  const found = await deps.records.query<Task>({ index: 'byList', pk, after, newestFirst: true, limit });
+  const cursor = found.length === limit ? found.at(-1)?.byList?.sk : undefined;
+  return { records: found.filter((task) => canReadTask(caller, task)), cursor };
+};

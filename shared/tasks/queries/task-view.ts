@@ -127,7 +127,7 @@ export const toTaskView = (task: Task): TaskView => ({
   claim: task.claimNote,
   progress: toProgressView(task),
   cancelledBy: task.cancelledBy,
-  deadLettered: task.status === 'failed',
+  deadLettered: task.status === 'failed' || task.status === 'expired',
   ...pickTraceFields(task),
 });
 

@@ -112,10 +112,16 @@ export const buildEndChange = (status: TaskStatus, { now, limits }: EndContext):
 });
 
 /** A dead letter, in its index. */
-export const buildFailureChange = (task: Task, when: TransitionContext, error: TaskError): Change =>
-  mergeChanges(buildEndChange('failed', when), {
-    set: { error, byList: timeOrderedKey(failedListKey(task.project), when.now, task.id) },
+const buildDeadLetterChange = (status: 'failed' | 'expired', task: Task, when: TransitionContext): Change =>
+  mergeChanges(buildEndChange(status, when), {
+    set: { byList: timeOrderedKey(failedListKey(task.project), when.now, task.id) },
   });
+
+export const buildFailureChange = (task: Task, when: TransitionContext, error: TaskError): Change =>
+  mergeChanges(buildDeadLetterChange('failed', task, when), { set: { error } });
+
+export const buildExpiryChange = (task: Task, when: TransitionContext): Change =>
+  buildDeadLetterChange('expired', task, when);
 
 /** Further releases count as attempts. */
 const MAX_UNCOUNTED_ATTEMPTS = 100;

@@ -2,8 +2,8 @@ import { DAY_MS } from '../../kernel/retention.ts';
 import { capByAnswer, countSpentAttempts, type Task, type TaskError } from '../../model/task.ts';
 import { type Change, equals, mergeChanges } from '../../ports/conditions.ts';
 import {
-  buildEndChange,
   buildEnqueueChange,
+  buildExpiryChange,
   buildFailureChange,
   buildRetryOrFailChange,
   LEASE_FIELDS,
@@ -64,12 +64,12 @@ const computeTimerChange = (task: Task, when: TransitionContext): Change => {
   const look = computeNextCheckAt(task, when.limits);
   if (look === undefined) return { unset: ['due'] };
   if (look > when.now) return { set: { due: computeHalfway(task, look, when.now) } };
-  if (isAnswerOverdue(task, when.now)) return buildEndChange('expired', when);
+  if (isAnswerOverdue(task, when.now)) return buildExpiryChange(task, when);
   // Every write reconciles a waiting task.
   if (task.status === 'waiting') return { set: { due: when.now + RECHECK_MS } };
   if (task.status !== 'requested') return buildLeaseExpiredChange(task, when);
   if (task.notBefore !== undefined) return buildEnqueueChange(task.deadline, when);
-  if (task.deadline <= when.now) return buildEndChange('expired', when);
+  if (task.deadline <= when.now) return buildExpiryChange(task, when);
   if (getAcknowledgeDeadline(task) <= when.now) {
     const unacknowledgedAt = when.now;
     return { set: { unacknowledgedAt, due: computeNextCheckAt({ ...task, unacknowledgedAt }, when.limits) } };

@@ -37,6 +37,23 @@ export const GraphView = z.object({
 });
 export type GraphView = z.output<typeof GraphView>;
 
+/** In a list. */
+export const GraphSummary = GraphView.omit({ nodes: true, edges: true }).extend({
+  from: z.string(),
+  nodes: z.number(),
+});
+
+export const toGraphSummary = (graph: Graph): z.output<typeof GraphSummary> => ({
+  graphId: graph.id,
+  conversationId: graph.conversation,
+  status: graph.end?.status ?? 'in_progress',
+  createdAt: toIso(graph.createdAt),
+  endedAt: toIso(graph.end?.at),
+  cancelledBy: graph.cancelledBy,
+  from: graph.from,
+  nodes: graph.nodes.length,
+});
+
 /** For the requester, or for the holder of a node with what it may see. */
 export const getGraph = async (deps: Deps, caller: Caller, id: string): Promise<GraphView> => {
   const graph = await deps.records.get(graphRef(caller.project, id));

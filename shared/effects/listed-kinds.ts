@@ -1,0 +1,12 @@
+import { toListedBatch } from '../batches/list-batches.ts';
+import type { ListedKinds } from '../ports/lists.ts';
+import { toListedTask } from '../tasks/queries/list-tasks.ts';
+import { toListedTurn } from '../turns/queries/list-turns.ts';
+import { toListedGraph } from '../workflows/graphs/list-graphs.ts';
+
+export const LISTED_KINDS: ListedKinds = {
+  task: toListedTask,
+  turn: toListedTurn,
+  batch: toListedBatch,
+  graph: toListedGraph,
+};

@@ -1,0 +1,34 @@
+import * as z from 'zod';
+import { TASK_STATUSES } from '../../model/task.ts';
+import { agentName, commaSeparated, flag, timeRange } from './list-query.ts';
+
+const named = {
+  type: z.string().min(1).max(128).optional().describe('the capability'),
+  error: z.string().min(1).max(64).optional().describe('the code of its error'),
+  requester: agentName.optional(),
+  holder: agentName.optional(),
+  agent: agentName.optional().describe('the requester, the addressee or the holder'),
+  domain: agentName.optional(),
+  conversation: z.string().min(1).max(256).optional(),
+  ...timeRange,
+  idPrefix: z.string().min(1).max(128).optional(),
+};
+
+const retrying = 'waits for its delay after a failed attempt';
+const waits = 'waits for input';
+
+/** Of a list, in the query. */
+export const taskFilterQuery = {
+  ...named,
+  status: commaSeparated(TASK_STATUSES).optional(),
+  retrying: flag.optional().describe(retrying),
+  waits: flag.optional().describe(waits),
+};
+
+/** The same in a body. */
+export const TaskFilterBody = z.strictObject({
+  ...named,
+  status: z.array(z.enum(TASK_STATUSES)).min(1).max(TASK_STATUSES.length).optional(),
+  retrying: z.literal(true).optional().describe(retrying),
+  waits: z.literal(true).optional().describe(waits),
+});
