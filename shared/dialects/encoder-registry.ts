@@ -1,3 +1,5 @@
+import { a2aDialect } from './a2a/a2a.ts';
+import * as inA2a from './a2a/encode.ts';
 import { agentOsDialect } from './agent-os/agent-os.ts';
 import * as inAgentOs from './agent-os/encode.ts';
 import { commonGroundDialect } from './common-ground/common-ground.ts';
@@ -24,6 +26,7 @@ const ENCODERS = new Map<string, Encoder>([
   [roundTableDialect.name, inRoundTable],
   [agentOsDialect.name, inAgentOs],
   [nativeDialect.name, inNative],
+  [a2aDialect.name, inA2a],
   [taskFormatDialect.name, inTaskFormat],
 ]);
 

@@ -2,6 +2,7 @@ import type { InboxMode } from '../identity/agents/agent.ts';
 import { ParleyError } from '../kernel/errors.ts';
 import type { JsonObject } from '../kernel/json/json.ts';
 import { omitNulls } from '../kernel/json/omit-nulls.ts';
+import { a2aDialect } from './a2a/a2a.ts';
 import { agentOsDialect } from './agent-os/agent-os.ts';
 import { commonGroundDialect } from './common-ground/common-ground.ts';
 import type { Dialect } from './dialect.ts';
@@ -17,6 +18,7 @@ export const DIALECTS: readonly Dialect[] = [
   roundTableDialect,
   agentOsDialect,
   nativeDialect,
+  a2aDialect,
   taskFormatDialect,
 ];
 

@@ -29,6 +29,7 @@ export interface TaskOutcome {
     | 'from'
     | 'fromInstance'
     | 'capability'
+    | 'conversation'
     | 'domain'
     | 'priority'
     | 'ttlSeconds'
@@ -162,13 +163,14 @@ const buildAnswer = (before: Task, after: Task): TaskOutcome => {
 };
 
 export const buildOutcome = (task: Task, to: string): TaskOutcome => {
-  const { id, from, fromInstance, capability, domain, priority, ttlSeconds, answerBy, extensions } = task;
+  const { id, from, fromInstance, capability, conversation, domain, priority, ttlSeconds, answerBy, extensions } = task;
   const { project, holder, holderInstance, claimedAt, attempt } = task;
   const about = {
     id,
     from,
     fromInstance,
     capability,
+    conversation,
     domain,
     priority,
     ttlSeconds,

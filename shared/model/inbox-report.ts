@@ -52,7 +52,7 @@ export const toReportedTask = (
 ): ReportedTask => {
   const { project, id, v, at, status, priority, domain, from, attempt, ttlSeconds, traceparent, tracestate, baggage } =
     task;
-  const { holder, claimedAt, claimNote, progress, extensions } = task;
-  const about = { project, id, v, at, status, priority, domain, from, attempt, ttlSeconds };
+  const { holder, claimedAt, claimNote, progress, extensions, conversation } = task;
+  const about = { conversation, project, id, v, at, status, priority, domain, from, attempt, ttlSeconds };
   return { ...about, traceparent, tracestate, baggage, holder, claimedAt, claimNote, progress, extensions, ...more };
 };

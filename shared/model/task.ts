@@ -279,6 +279,7 @@ export type ReportedTask = Pick<
   | 'priority'
   | 'domain'
   | 'from'
+  | 'conversation'
   | 'attempt'
   | 'ttlSeconds'
   | 'traceparent'

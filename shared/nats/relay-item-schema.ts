@@ -56,6 +56,7 @@ const taskFields = {
 
 const ReportSchema = z.object({
   ...taskFields,
+  conversation: text,
   v: z.number(),
   at: z.number(),
   status: z.enum(TASK_STATUSES),
@@ -75,6 +76,7 @@ const OutcomeSchema = z.object({
     ...taskFields,
     fromInstance: text,
     capability: z.string(),
+    conversation: text,
     holderInstance: text,
     answerBy: number,
   } satisfies SchemaFields<TaskOutcome['task']>),

@@ -108,6 +108,7 @@ const CANCEL_IN: Record<string, (message: Wire) => unknown[]> = {
   'message-routing': ({ payload }) => [payload.status, payload.parley.status],
   'common-ground': ({ payload }) => [payload.status],
   native: ({ status, code, retryable }) => [status, code, retryable],
+  a2a: ({ task }) => [task.status.state],
 };
 const CANCELLED: Record<string, unknown[]> = {
   'round-table': ['task.failed', 'cancelled', false],
@@ -116,6 +117,7 @@ const CANCELLED: Record<string, unknown[]> = {
   'message-routing': ['failure', 'cancelled'],
   'common-ground': ['canceled'],
   native: ['cancelled', 'cancelled', false],
+  a2a: ['TASK_STATE_CANCELED'],
 };
 
 describe('A cancelled task', () => {

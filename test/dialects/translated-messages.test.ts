@@ -109,6 +109,19 @@ const WORDS: Record<string, Words> = {
     complete: fc.record({ content: object }),
     fail: fc.record({ error: text, error_code: fc.stringMatching(/^[a-z_]{1,20}$/) }),
   },
+  a2a: {
+    request: fc.record({
+      configuration: some({ returnImmediately: fc.boolean(), historyLength: fc.nat(3), later: json }),
+      metadata: fc.record({
+        more: json,
+        parley: fc.record({ to: fc.constant('worker'), capability: fc.constantFrom(...ODD_TYPES) }),
+      }),
+      later: json,
+    }),
+    progress: fc.record({ later: json }),
+    complete: fc.record({ later: json }),
+    fail: fc.record({ later: json }),
+  },
 };
 
 const wordsOf = ({ dialect }: Speaker): Words => {
@@ -121,6 +134,7 @@ const wordsOf = ({ dialect }: Speaker): Words => {
 const asked = (asking: Speaker, wanted: Wire): Wire => {
   const base: Wire = asking.request('requester', 'worker', {});
   if (base.subject) return { ...base, payload: { ...base.payload, ...wanted, correlation_id: randomUUID() } };
+  if (base.message) return { ...base, ...wanted, message: { ...base.message, messageId: randomUUID() } };
   if (base.msg_id) return { ...base, ...wanted, msg_id: newMsgId() };
   return { ...base, ...wanted, id: wanted.id?.() ?? base.id };
 };

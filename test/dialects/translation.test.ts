@@ -15,6 +15,7 @@ const KINDS: Record<string, [result: string, failure: string]> = {
   'message-routing': ['result success', 'result failure'],
   'common-ground': ['success', 'failed'],
   native: ['result', 'failure'],
+  a2a: ['TASK_STATE_COMPLETED', 'TASK_STATE_FAILED'],
 };
 
 /** A retryable and a final code of each dialect, and the codes into which they are translated. */
@@ -49,6 +50,7 @@ const CODES: Record<string, { code: string; original?: string; retryable: boolea
         'task-format': 'INTERNAL_ERROR',
         'common-ground': 'internal_error',
         native: 'internal_error',
+        a2a: 'internal_error',
       },
     },
   ],
@@ -68,6 +70,7 @@ const CODES: Record<string, { code: string; original?: string; retryable: boolea
     { code: 'busy', retryable: true, read: { 'round-table': 'internal_error', 'agent-os': 'SOURCE_ERROR' } },
     { code: 'broken', retryable: false, read: { 'round-table': 'internal_error', 'agent-os': 'SOURCE_ERROR' } },
   ],
+  a2a: [{ code: 'busy', retryable: true, read: { 'round-table': 'internal_error', 'agent-os': 'SOURCE_ERROR' } }],
   'task-format': [
     { code: 'MCP_RATE_LIMITED', retryable: true, read: { 'round-table': 'rate_limited', 'agent-os': 'SOURCE_ERROR' } },
     {
@@ -116,7 +119,10 @@ for (const asking of speakers) {
           assert.equal(tries > 1, retryable, `${tries} tries`);
           const [failure] = await requester.inbox(20);
           assert.deepEqual(asking.readFailure(failure), {
-            kind: KINDS[asking.dialect]?.[1],
+            kind:
+              code === 'invalid_params' && asking.dialect === 'a2a'
+                ? 'TASK_STATE_REJECTED'
+                : KINDS[asking.dialect]?.[1],
             taskId: name,
             code: asking.dialect === 'message-routing' ? 'failure' : (read[asking.dialect] ?? code),
             retryable,

@@ -397,5 +397,121 @@ const native: Speaker = {
   readAnswer: ({ answer }) => answer,
 };
 
+const A2A_STATES: Record<string, Kind> = {
+  TASK_STATE_COMPLETED: 'result',
+  TASK_STATE_INPUT_REQUIRED: 'question',
+  TASK_STATE_CANCELED: 'cancel',
+};
+
+const textOf = (message: Wire) => message.parts.map(({ text }: { text?: string }) => text).join('');
+const statusUpdate = (taskId: string, state: string, text: string, parley: object = {}) => ({
+  statusUpdate: {
+    taskId,
+    contextId: taskId,
+    status: {
+      state: `TASK_STATE_${state}`,
+      message: { messageId: randomUUID(), role: 'ROLE_AGENT', parts: [{ text }] },
+      timestamp: new Date().toISOString(),
+    },
+    metadata: { parley },
+  },
+});
+
+const a2a: Speaker = {
+  dialect: 'a2a',
+  ...byMessages,
+  nameOf: (taskId) => taskId,
+  calledIn: ({ message }) => message.taskId,
+  idIn: ({ message, statusUpdate: update, task }) => message?.messageId ?? (update ?? task).metadata.parley.messageId,
+  request: (_from, to, input) => ({
+    message: { messageId: randomUUID(), role: 'ROLE_USER', parts: [{ data: input }] },
+    metadata: { parley: { capability: 'summarize', to, priority: 'critical', ttlSeconds: 3000 } },
+  }),
+  asked: { capability: 'summarize', priority: 'critical', ttlSeconds: 3000 },
+  belongingTo: (request, { conversationId, user }) => ({
+    message: { ...request.message, contextId: conversationId },
+    metadata: { parley: { ...request.metadata.parley, user } },
+  }),
+  readBelonging: ({ message }) => ({ conversationId: message.contextId, user: message.metadata.parley.user }),
+  readRequest: ({ message }) => {
+    const { capability, from, priority, ttlSeconds } = message.metadata.parley;
+    const [{ data, text }] = message.parts;
+    return { from, capability, priority, ttlSeconds, input: data ?? text };
+  },
+  progress: ({ taskId }, percent, text) => statusUpdate(taskId, 'WORKING', text, { percent }),
+  readProgress: ({ statusUpdate: { taskId, status, metadata } }) => ({
+    taskId,
+    percent: metadata.parley.percent,
+    text: textOf(status.message),
+  }),
+  complete: ({ taskId }, output) => ({
+    task: {
+      id: taskId,
+      contextId: taskId,
+      status: { state: 'TASK_STATE_COMPLETED' },
+      artifacts: [{ artifactId: 'result', parts: [{ data: output }] }],
+    },
+  }),
+  readResult: ({ task: { id, status, artifacts, metadata } }) => ({
+    kind: status.state,
+    taskId: id,
+    from: metadata.parley.from,
+    output: artifacts[0].parts[0].data ?? artifacts[0].parts[0].text,
+  }),
+  fail: ({ taskId }, code, text) => statusUpdate(taskId, code === 'refused' ? 'REJECTED' : 'FAILED', text, { code }),
+  readFailure: ({ task: { id, status, metadata } }) => ({
+    kind: status.state,
+    taskId: id,
+    code: metadata.parley.error.code,
+    retryable: metadata.parley.error.retryable,
+    text: textOf(status.message),
+    original: metadata.parley.error.code,
+  }),
+  readNote: ({ message }) => ({
+    type: message.metadata.parley.type,
+    from: message.metadata.parley.from,
+    content: message.parts[0].data ?? message.parts[0].text,
+  }),
+  readLastError: ({ message }) => message.metadata.parley.lastError.message,
+  withArtifacts: ({ task }, artifacts) => ({
+    task: {
+      ...task,
+      artifacts: [
+        ...task.artifacts,
+        ...artifacts.map((artifact: Wire) => ({
+          artifactId: artifact.name,
+          parts: [{ text: artifact.content, mediaType: artifact.type }],
+        })),
+      ],
+    },
+  }),
+  readArtifacts: ({ task }) =>
+    task.artifacts
+      .filter(({ artifactId }: Wire) => artifactId !== 'result')
+      .map(({ artifactId: name, parts: [{ text: content, mediaType: type }] }: Wire) => ({ name, type, content })),
+  kindOf: ({ message, statusUpdate: update, task }) => {
+    if (message) return 'question';
+    if (update?.metadata.parley.kind) return update.metadata.parley.kind;
+    return A2A_STATES[(update ?? task).status.state] ?? 'failure';
+  },
+  ask: ({ taskId }, text) => statusUpdate(taskId, 'INPUT_REQUIRED', text),
+  readQuestion: ({ statusUpdate: { status, metadata } }) => ({
+    from: metadata.parley.from,
+    text: textOf(status.message),
+  }),
+  answer: (_talk, { statusUpdate: { taskId } }, text) => ({
+    message: { messageId: randomUUID(), taskId, role: 'ROLE_USER', parts: [{ text }] },
+  }),
+  readAnswer: ({ message }) => message.parts[0].text ?? message.parts[0].data,
+};
+
 /** Another dialect is tested in all pairs by one row. */
-export const speakers: readonly Speaker[] = [roundTable, agentOs, taskFormat, messageRouting, commonGround, native];
+export const speakers: readonly Speaker[] = [
+  roundTable,
+  agentOs,
+  taskFormat,
+  messageRouting,
+  commonGround,
+  native,
+  a2a,
+];
