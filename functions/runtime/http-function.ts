@@ -21,9 +21,11 @@ export const createHttpFunction = (routes: readonly Route[], options?: Parameter
     .handler(async (event, context) => {
       const wait = new LambdaLongPoll(deps, Math.max(0, context.getRemainingTimeInMillis() - RESPONSE_MARGIN_MS));
       const request = toHttpRequest(event, wait);
-      const { status, headers, body } = await handle(request);
+      const { status, headers, body, endsByItself } = await handle(request);
       const content =
-        typeof body === 'string' || body instanceof Uint8Array ? body : await collectStream(body, request);
+        typeof body === 'string' || body instanceof Uint8Array
+          ? body
+          : await (endsByItself ? collectFiniteStream(body) : collectStream(body, request));
       await wait.end();
       await flushMetrics();
       logger.info('answered', { method: request.method, path: request.path, status });
@@ -76,6 +78,13 @@ const collectStream = async (pieces: AsyncIterable<string>, request: HttpRequest
     text += piece;
     if (!isBack || piece.includes('data: ')) break;
   }
+  return text;
+};
+
+/** Until it ends, or the function must: its reader then takes it up where it is. */
+const collectFiniteStream = async (pieces: AsyncIterable<string>): Promise<string> => {
+  let text = '';
+  for await (const piece of pieces) text += piece;
   return text;
 };
 

@@ -28,4 +28,6 @@ export interface HttpResponse {
   headers: Record<string, string>;
   /** Pieces that come with time end when the request's signal fires. */
   body: string | Uint8Array | AsyncIterable<string>;
+  /** The pieces end by themselves. */
+  endsByItself?: true | undefined;
 }

@@ -41,8 +41,12 @@ export interface RouteResponse {
   json?: Uint8Array;
   /** Sent instead, piece by piece, as an event stream. */
   stream?: AsyncIterable<string>;
+  /** The stream ends by itself: where nothing can be streamed, it is sent as one when it has. */
+  endsByItself?: true;
   /** Sent instead, as it is. */
   file?: { type: string; bytes: Uint8Array };
+  /** Names in lower case. They replace those that Parley itself would send. */
+  headers?: Record<string, string>;
 }
 
 interface ResponseDescription {
@@ -92,6 +96,8 @@ interface RouteDefinition<Q, B, A extends KeyAccess> extends RouteDescription {
 export interface Route extends RouteDescription {
   access: Access;
   hasIngressChecks: boolean;
+  /** It answers in another protocol, errors too. */
+  isForeign?: true;
   query: z.ZodType;
   body: z.ZodType;
   handle: (call: RouteCall) => Promise<RouteResponse>;
@@ -138,10 +144,7 @@ export const defineKeyRoute = <Q, B, A extends KeyAccess>(definition: RouteDefin
       const { deps, params, trace, request, longPoll } = call;
       const caller = assertAccess(definition.access, call.caller);
       const query = parseQuery(call.query);
-      const limit = Math.min(bodyBytes(deps.config), deps.config.limits.bodyBytes);
-      const begun = performance.now();
-      const received = await readJson(request, limit);
-      if (performance.now() - begun > LATE_BODY_MS) await authenticate(deps, request.headers.authorization);
+      const received = await receiveBody(call, bodyBytes);
       const body = parseOrThrow(bodySchema, received, definition.code ?? 'invalid_request', 'The body');
       const signed = buildSignedCall({ method, path, params, headers: request.headers, body: received });
       const parsed = { deps, caller, params, query, body, signed, trace, request, longPoll };
@@ -149,6 +152,17 @@ export const defineKeyRoute = <Q, B, A extends KeyAccess>(definition: RouteDefin
       return await definition.handle(parsed);
     },
   };
+};
+
+/** Undefined without a body. */
+export const receiveBody = async (
+  { deps, request }: Pick<RouteCall, 'deps' | 'request'>,
+  bodyBytes: BodyLimit,
+): Promise<unknown> => {
+  const begun = performance.now();
+  const received = await readJson(request, Math.min(bodyBytes(deps.config), deps.config.limits.bodyBytes));
+  if (performance.now() - begun > LATE_BODY_MS) await authenticate(deps, request.headers.authorization);
+  return received;
 };
 
 /** Most calls have no query: what its defaults are is the same each time. */
@@ -237,7 +251,10 @@ const FORBIDDEN_MESSAGES: Record<KeyAccess, string> = {
 };
 
 /** The caller, if its role may make this call at all. */
-const assertAccess = <A extends KeyAccess>(access: A, caller: Caller | RelayCaller | undefined): CallerByAccess[A] => {
+export const assertAccess = <A extends KeyAccess>(
+  access: A,
+  caller: Caller | RelayCaller | undefined,
+): CallerByAccess[A] => {
   if (!caller) throw new ParleyError('unauthorized', 'This call needs a key.');
   if (canCall(access, caller)) return caller;
   throw new ParleyError('forbidden', FORBIDDEN_MESSAGES[access]);

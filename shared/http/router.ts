@@ -90,10 +90,11 @@ const isHead = ({ method }: HttpRequest): boolean => method === 'HEAD';
 const STREAM_TYPE = { 'content-type': 'text/event-stream', 'cache-control': 'no-store' };
 
 const toHttpResponse = (
-  { status, body, json, stream, file }: RouteResponse,
-  headers: Record<string, string>,
+  { status, body, json, stream, file, endsByItself, headers: own }: RouteResponse,
+  common: Record<string, string>,
   withoutBody: boolean,
 ): HttpResponse => {
+  const withType = (type: Record<string, string>) => ({ ...common, ...type, ...own });
   if (file) {
     // What an agent made is never shown as a page of this address.
     const type = {
@@ -101,12 +102,12 @@ const toHttpResponse = (
       'content-disposition': 'attachment',
       'x-content-type-options': 'nosniff',
     };
-    return { status, headers: { ...headers, ...type }, body: file.bytes };
+    return { status, headers: withType(type), body: file.bytes };
   }
-  if (stream) return { status, headers: { ...headers, ...STREAM_TYPE }, body: withoutBody ? '' : stream };
-  if (json) return { status, headers: { ...headers, 'content-type': 'application/json' }, body: json };
-  if (!body) return { status, headers, body: '' };
-  return { status, headers: { ...headers, 'content-type': 'application/json' }, body: JSON.stringify(body) };
+  if (stream) return { status, headers: withType(STREAM_TYPE), body: withoutBody ? '' : stream, endsByItself };
+  if (json) return { status, headers: withType({ 'content-type': 'application/json' }), body: json };
+  if (!body) return { status, headers: withType({}), body: '' };
+  return { status, headers: withType({ 'content-type': 'application/json' }), body: JSON.stringify(body) };
 };
 
 const toProblemResponse = (
