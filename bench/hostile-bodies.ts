@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { toJsonSchema } from '../shared/http/openapi.ts';
+import { toJsonSchema } from '../shared/http/openapi-schemas.ts';
 import type { Route } from '../shared/http/route.ts';
 
 /** Each shape is JSON with maximal cost per byte. */

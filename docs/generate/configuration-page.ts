@@ -1,5 +1,5 @@
 import { Config } from '../../shared/config/config.ts';
-import { toJsonSchema } from '../../shared/http/openapi.ts';
+import { toJsonSchema } from '../../shared/http/openapi-schemas.ts';
 import { describeType, type Field, JsonSchema } from './json-schema.ts';
 import { code, page, sentence, table } from './markdown.ts';
 

@@ -1,9 +1,11 @@
 import * as z from 'zod';
 import { defineConfig } from '../../shared/config/config.ts';
-import { buildOpenApi } from '../../shared/http/openapi.ts';
+import { DIALECT_NAMES } from '../../shared/dialects/registry.ts';
+import { buildOpenApi, getResource } from '../../shared/http/openapi.ts';
 import type { Access, Route } from '../../shared/http/route.ts';
 import { routes } from '../../shared/http/routes/routes.ts';
 import { SIGNATURE_HEADERS } from '../../shared/ingest/authorize.ts';
+import { isObject } from '../../shared/kernel/json/json.ts';
 import { describeType, type Field, JsonSchema, listFields, listVariants, toFieldRow } from './json-schema.ts';
 import { anchor, code, page, sentence, table } from './markdown.ts';
 
@@ -25,7 +27,11 @@ const Operation = z.object({
 });
 type Operation = z.output<typeof Operation>;
 
-const OpenApi = z.object({ paths: z.record(z.string(), z.record(z.string(), Operation)) });
+const OpenApi = z.object({
+  components: z.object({ schemas: z.record(z.string(), z.unknown()) }),
+  paths: z.record(z.string(), z.unknown()),
+});
+const Paths = z.record(z.string(), z.record(z.string(), Operation));
 
 interface Call {
   route: Route;
@@ -57,7 +63,7 @@ const INTRODUCTION = `This page lists every route. \`GET /openapi.json\` describ
 export const renderHttp = (): string => {
   const calls = listCalls();
   const views = listViews(calls);
-  const groups = Object.groupBy(calls, ({ route }) => getResource(route.path));
+  const groups = Object.groupBy(calls, ({ route }) => getResource(route));
   return page(
     '# HTTP API',
     INTRODUCTION,
@@ -81,7 +87,8 @@ export const renderHttp = (): string => {
 
 const listCalls = (): Call[] => {
   const config = defineConfig({ projects: { default: { domains: {} } } });
-  const { paths } = OpenApi.parse(buildOpenApi(routes, config));
+  const document = OpenApi.parse(JSON.parse(JSON.stringify(buildOpenApi(routes, config))));
+  const paths = Paths.parse(inlineSchemas(document.paths, document.components.schemas));
   return routes.map((route) => {
     const operation = paths[route.path]?.[route.method.toLowerCase()];
     if (!operation) throw new Error(`the OpenAPI document lacks ${getHeading(route)}`);
@@ -89,11 +96,20 @@ const listCalls = (): Call[] => {
   });
 };
 
+/** A page has no references, except to the messages of dialects. */
+const inlineSchemas = (value: unknown, schemas: Record<string, unknown>): unknown => {
+  if (Array.isArray(value)) return value.map((one) => inlineSchemas(one, schemas));
+  if (!isObject(value)) return value;
+  const { $ref, ...rest } = value;
+  const name = typeof $ref === 'string' ? $ref.replace('#/components/schemas/', '') : undefined;
+  const named = name === undefined || isDialect(name) ? undefined : schemas[name];
+  const inner = isObject(named) ? { ...named, ...rest } : value;
+  return Object.fromEntries(Object.entries(inner).map(([key, one]) => [key, inlineSchemas(one, schemas)]));
+};
+
+const isDialect = (name: string): boolean => DIALECT_NAMES.some((dialect) => dialect === name);
+
 const getHeading = ({ method, path }: Route): string => `${method} ${path}`;
-
-const SYSTEM = 'system';
-
-const getResource = (path: string): string => /^\/v1\/([\w-]+)/.exec(path)?.[1] ?? SYSTEM;
 
 const getTitle = (resource: string): string => {
   const [first = '', ...rest] = resource.replaceAll('-', ' ');

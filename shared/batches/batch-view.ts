@@ -24,25 +24,29 @@ const BatchItemView = z.object({
   error: z.object({ code: z.string(), message: z.string() }).optional(),
 });
 
-export const BatchView = z.object({
-  batchId: z.string(),
-  status: z
-    .enum(['open', ...BATCH_ENDS])
-    .describe('`success`: all tasks are completed; `partial`: some are; `failed`: none is'),
-  failFast: z.boolean(),
-  createdAt: z.iso.datetime(),
-  deadline: z.iso.datetime(),
-  endedAt: z.iso.datetime().optional(),
-  results: z.array(BatchItemView).describe('in the order of the request'),
-});
+export const BatchView = z
+  .object({
+    batchId: z.string(),
+    status: z
+      .enum(['open', ...BATCH_ENDS])
+      .describe('`success`: all tasks are completed; `partial`: some are; `failed`: none is'),
+    failFast: z.boolean(),
+    createdAt: z.iso.datetime(),
+    deadline: z.iso.datetime(),
+    endedAt: z.iso.datetime().optional(),
+    results: z.array(BatchItemView).describe('in the order of the request'),
+  })
+  .meta({ id: 'Batch' });
 export type BatchView = z.output<typeof BatchView>;
 
 /** In a list. */
-export const BatchSummary = BatchView.omit({ results: true }).extend({
-  from: z.string(),
-  items: z.number(),
-  openItems: z.number(),
-});
+export const BatchSummary = BatchView.omit({ results: true })
+  .extend({
+    from: z.string(),
+    items: z.number(),
+    openItems: z.number(),
+  })
+  .meta({ id: 'BatchSummary' });
 
 export const toBatchSummary = (batch: Batch): z.output<typeof BatchSummary> => ({
   batchId: batch.id,

@@ -6,13 +6,13 @@ import type { Item, Ref } from '../ports/records.ts';
 import type { StoredContent } from '../storage/content.ts';
 
 /** Words that a dot separates: `task.deliverable`, `meta.parent_pointer`. */
-const CARD_TYPE = /^[a-z][a-z0-9_]*(\.[a-z0-9_]+)+$/;
-const MAX_TYPE_LENGTH = 64;
+export const CARD_TYPE = /^[a-z][a-z0-9_]*(\.[a-z0-9_]+)+$/;
+export const MAX_CARD_TYPE_LENGTH = 64;
 
 export type CardType = `${string}.${string}`;
 
 export const isCardType = (type: unknown): type is CardType =>
-  typeof type === 'string' && type.length <= MAX_TYPE_LENGTH && CARD_TYPE.test(type);
+  typeof type === 'string' && type.length <= MAX_CARD_TYPE_LENGTH && CARD_TYPE.test(type);
 
 export const CARD_TYPES_TEXT = '<word>.<name>, such as tool.result or task.deliverable';
 

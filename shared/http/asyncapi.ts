@@ -3,7 +3,7 @@ import type { Dialect } from '../dialects/dialect.ts';
 import type { NatsChannel, NatsDescription } from '../dialects/nats-binding.ts';
 import { DIALECTS } from '../dialects/registry.ts';
 import { formatInboxSubject, formatSendSubject } from '../nats/nats-message.ts';
-import { toJsonSchema } from './openapi.ts';
+import { toJsonSchema } from './openapi-schemas.ts';
 
 const NOTICE = 'notice';
 

@@ -2,106 +2,106 @@ import * as z from 'zod';
 import type { Config } from '../config/config.ts';
 import { DIALECTS } from '../dialects/registry.ts';
 import { STATUS_BY_CODE } from '../kernel/errors.ts';
+import { listParameters } from './openapi-parameters.ts';
+import { OpenApiSchemas, toJsonSchema } from './openapi-schemas.ts';
 import { noBody, type Route } from './route.ts';
 
 /** The description of the API, made from the very schemas that requests are checked against. */
-export const buildOpenApi = (routes: readonly Route[], config: Config): object => ({
-  openapi: '3.1.0',
-  info: { title: 'Parley', version: '1', description: 'Agents of different makers hand each other work.' },
-  components: {
-    securitySchemes: { key: { type: 'http', scheme: 'bearer' } },
-    schemas: {
-      ...Object.fromEntries(DIALECTS.map(({ name, schema }) => [name, toJsonSchema(schema, 'input')])),
-      problem: toJsonSchema(ProblemSchema, 'output'),
-    },
-  },
-  paths: Object.fromEntries(
-    [...new Set(routes.map(({ path }) => path))].map((path) => [
+export const buildOpenApi = (routes: readonly Route[], config: Config): object => {
+  const schemas = new OpenApiSchemas();
+  for (const { name, schema } of DIALECTS) schemas.add(name, toJsonSchema(schema, 'input'));
+  schemas.describe(ProblemSchema, 'output', 'Problem');
+  const paths = Object.fromEntries(
+    [...Map.groupBy(routes, ({ path }) => path)].map(([path, members]) => [
       path,
-      Object.fromEntries(
-        routes
-          .filter((route) => route.path === path)
-          .map((route) => [route.method.toLowerCase(), buildOperation(route, config)]),
-      ),
+      Object.fromEntries(members.map((route) => [route.method.toLowerCase(), buildOperation(route, config, schemas)])),
     ]),
-  ),
-});
+  );
+  return {
+    openapi: '3.1.0',
+    info: { title: 'Parley', version: '1', description: 'Agents of different makers hand each other work.' },
+    tags: [...new Set(routes.map(getResource))].map((name) => ({ name })),
+    'x-limits': config.limits,
+    components: {
+      securitySchemes: { key: { type: 'http', scheme: 'bearer' } },
+      schemas: schemas.named,
+    },
+    paths,
+  };
+};
 
 /** Facts that explain it stand beside these. */
-export const ProblemSchema = z.looseObject({
-  type: z.string(),
-  title: z.string(),
-  status: z.number().int(),
-  detail: z.string(),
-  code: z.enum(Object.keys(STATUS_BY_CODE)),
-  retryable: z.boolean(),
-  issues: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
-});
+export const ProblemSchema = z
+  .looseObject({
+    type: z.string(),
+    title: z.string(),
+    status: z.number().int(),
+    detail: z.string(),
+    code: z.enum(Object.keys(STATUS_BY_CODE)),
+    retryable: z.boolean(),
+    issues: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
+  })
+  .meta({ id: 'Problem' });
 
-const buildOperation = (route: Route, config: Config): object => ({
+const SYSTEM = 'system';
+
+/** What a call is about: the first step of its path. */
+export const getResource = ({ path }: Route): string => /^\/v1\/([\w-]+)/.exec(path)?.[1] ?? SYSTEM;
+
+const buildOperation = (route: Route, config: Config, schemas: OpenApiSchemas): object => ({
+  operationId: route.operationId,
+  tags: [getResource(route)],
   summary: route.summary,
   security: route.access === 'open' ? [] : [{ key: [] }],
-  parameters: [...listPathParameters(route), ...listQueryParameters(route), ...listHeaderParameters(route)],
-  requestBody: hasBody(route)
-    ? {
-        required: !route.body.safeParse(undefined).success,
-        content: toJsonContent(route.describeBody?.(config) ?? toJsonSchema(route.body, 'input')),
-      }
-    : undefined,
+  parameters: listParameters(route),
+  requestBody: hasBody(route) ? buildRequestBody(route, config, schemas) : undefined,
   responses: {
     ...Object.fromEntries(
-      Object.entries(route.responses).map(([status, { description, schema, otherType }]) => [
+      Object.entries(route.responses).map(([status, response]) => [
         status,
-        {
-          description,
-          content:
-            Number(status) >= 400
-              ? PROBLEM_CONTENT
-              : {
-                  ...(schema && toJsonContent(toJsonSchema(schema, 'output'))),
-                  ...(otherType && { [otherType]: { schema: { type: 'string' } } }),
-                },
-        },
+        { description: response.description, content: buildContent(route, Number(status), schemas) },
       ]),
     ),
-    default: { description: 'A problem', content: PROBLEM_CONTENT },
+    default: { description: 'A problem', headers: PROBLEM_HEADERS, content: PROBLEM_CONTENT },
   },
 });
 
-const PROBLEM_CONTENT = { 'application/problem+json': { schema: { $ref: '#/components/schemas/problem' } } };
+const PROBLEM_CONTENT = { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } };
+const PROBLEM_HEADERS = {
+  'Retry-After': {
+    description: 'seconds until the call is worth repeating, if the problem is retryable',
+    schema: { type: 'integer', minimum: 1 },
+  },
+};
+
+const buildRequestBody = (route: Route, config: Config, schemas: OpenApiSchemas): object => {
+  const name = `${toTypeName(route.operationId)}Request`;
+  const described = route.describeBody?.(config);
+  const maxBytes = route.getMaxBodyBytes(config);
+  return {
+    description: `At most ${maxBytes} bytes.`,
+    required: !route.body.safeParse(undefined).success,
+    content: toJsonContent(described ? schemas.add(name, described) : schemas.describe(route.body, 'input', name)),
+    'x-max-bytes': maxBytes,
+  };
+};
+
+const buildContent = ({ operationId, responses }: Route, status: number, schemas: OpenApiSchemas): object => {
+  if (status >= 400) return PROBLEM_CONTENT;
+  const { schema, otherType } = responses[status] ?? {};
+  const name = `${toTypeName(operationId)}Response`;
+  const isFirst = !Object.entries(responses).some(([other, one]) => Number(other) < status && isUnnamed(one.schema));
+  return {
+    ...(schema && toJsonContent(schemas.describe(schema, 'output', isFirst ? name : `${name}${status}`))),
+    ...(otherType && { [otherType]: { schema: { type: 'string' } } }),
+  };
+};
+
+const isUnnamed = (schema: z.ZodType | undefined): boolean =>
+  schema !== undefined && z.globalRegistry.get(schema)?.id === undefined;
 
 const toJsonContent = (schema: object): object => ({ 'application/json': { schema } });
 
+const toTypeName = (operationId: string): string => `${operationId.slice(0, 1).toUpperCase()}${operationId.slice(1)}`;
+
 const hasBody = ({ method, body }: Route): boolean => (method === 'POST' || method === 'PUT') && body !== noBody;
-
-const listPathParameters = ({ path }: Route): object[] =>
-  [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
-    name,
-    in: 'path',
-    required: true,
-    schema: { type: 'string' },
-  }));
-
-const listQueryParameters = ({ query }: Route): object[] => {
-  const { properties = {}, required = [] } = toJsonSchema(query, 'input');
-  return Object.entries(properties).map(([name, schema]) => ({
-    name,
-    in: 'query',
-    required: required.includes(name),
-    schema,
-  }));
-};
-
-const listHeaderParameters = ({ headers = {} }: Route): object[] =>
-  Object.entries(headers).map(([name, description]) => ({
-    name,
-    in: 'header',
-    required: false,
-    description,
-    schema: { type: 'string' },
-  }));
-
-export const toJsonSchema = (schema: z.ZodType, io: 'input' | 'output') => {
-  const { $schema, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any' });
-  return rest;
-};

@@ -58,6 +58,8 @@ interface ResponseDescription {
 }
 
 interface RouteDescription {
+  /** What a program that is made from the OpenAPI document calls it. It stays the same for ever. */
+  operationId: string;
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** With parameters in braces: `/v1/tasks/{id}`. */
   path: string;
@@ -100,10 +102,15 @@ export interface Route extends RouteDescription {
   isForeign?: true;
   query: z.ZodType;
   body: z.ZodType;
+  getMaxBodyBytes: BodyLimit;
   handle: (call: RouteCall) => Promise<RouteResponse>;
 }
 
 type BodyLimit = (config: Config) => number;
+
+/** Nothing has a longer name, and a key of the table has 2,048 bytes: two such names fit into one. */
+export const MAX_PARAM_LENGTH = 255;
+export const MAX_PARAM_BYTES = 960;
 
 /** A body may take a minute; a key that ends meanwhile must be rejected within a second. */
 const LATE_BODY_MS = 500;
@@ -134,17 +141,19 @@ export const defineKeyRoute = <Q, B, A extends KeyAccess>(definition: RouteDefin
     body: bodySchema = noBody as unknown as z.ZodType<B>,
   } = definition;
   const parseQuery = createQueryParser(querySchema);
+  const getMaxBodyBytes: BodyLimit = (config) => Math.min(bodyBytes(config), config.limits.bodyBytes);
   return {
     ...definition,
     query: querySchema,
     body: bodySchema,
+    getMaxBodyBytes,
     ...(ingress !== 'none' && { headers: { ...definition.headers, ...SIGNATURE_HEADERS } }),
     hasIngressChecks: ingress !== 'none',
     handle: async (call) => {
       const { deps, params, trace, request, longPoll } = call;
       const caller = assertAccess(definition.access, call.caller);
       const query = parseQuery(call.query);
-      const received = await receiveBody(call, bodyBytes);
+      const received = await receiveBody(call, getMaxBodyBytes);
       const body = parseOrThrow(bodySchema, received, definition.code ?? 'invalid_request', 'The body');
       const signed = buildSignedCall({ method, path, params, headers: request.headers, body: received });
       const parsed = { deps, caller, params, query, body, signed, trace, request, longPoll };
@@ -194,6 +203,7 @@ export const defineOpenRoute = (
   ...about,
   query: noQuery,
   body: noBody,
+  getMaxBodyBytes: () => 0,
   access: 'open',
   hasIngressChecks: false,
   handle: ({ deps, params }) => handle(deps, params),

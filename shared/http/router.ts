@@ -9,7 +9,7 @@ import { FailedKeyLimiter } from './failed-key-limiter.ts';
 import type { HttpRequest, HttpResponse } from './http-message.ts';
 import { LongPoll, type WaitCounts } from './long-poll.ts';
 import { toProblem, toPublicError } from './problem.ts';
-import type { Route, RouteCall, RouteResponse } from './route.ts';
+import { MAX_PARAM_BYTES, MAX_PARAM_LENGTH, type Route, type RouteCall, type RouteResponse } from './route.ts';
 
 export type HttpHandler = (request: HttpRequest) => Promise<HttpResponse>;
 
@@ -185,10 +185,6 @@ const parseParams = (pattern: string[], steps: string[]): Record<string, string>
       step.startsWith('{') ? [[step.slice(1, -1), decodeParam(steps[index] ?? '')]] : [],
     ),
   );
-
-/** Nothing has a longer name, and a key of the table has 2,048 bytes: two such names fit into one. */
-const MAX_PARAM_LENGTH = 255;
-const MAX_PARAM_BYTES = 960;
 
 const decodeParam = (step: string): string => {
   const name = decodeUriStep(step);

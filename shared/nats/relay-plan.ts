@@ -29,10 +29,12 @@ export const UnreadSource = z.strictObject({
 export type UnreadSource = z.output<typeof UnreadSource>;
 
 /** What a relay has to do at its site. It is told by the cloud, so that it needs no change for a new dialect or domain. */
-export const RelayPlan = z.object({
-  project: z.string(),
-  streams: z.array(StreamSpec),
-  sources: z.array(SubscriptionSpec),
-  unread: z.array(UnreadSource).default([]),
-});
+export const RelayPlan = z
+  .object({
+    project: z.string(),
+    streams: z.array(StreamSpec),
+    sources: z.array(SubscriptionSpec),
+    unread: z.array(UnreadSource).default([]),
+  })
+  .meta({ id: 'RelayPlan' });
 export type RelayPlan = z.output<typeof RelayPlan>;

@@ -13,7 +13,7 @@ const TARGET_SUBJECT_PATTERN =
 const isDeadlineSeconds = (value: unknown): boolean => typeof value === 'number' && value >= 1 && value <= 86_400;
 
 export const ToolRegistration = z.strictObject({
-  tool_name: z.string().optional().describe('the name in the path once more, as tool files have it'),
+  tool_name: z.string().max(255).optional().describe('the name in the path once more, as tool files have it'),
   description: z.string().max(4096).default(''),
   parameters: JsonSchema.default({ type: 'object', properties: {} }),
   target_subject: z

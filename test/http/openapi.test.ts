@@ -10,15 +10,19 @@ import { testParley } from '../support/test-parley.ts';
 interface Described {
   openapi: string;
   info: { title: string; version: string };
+  tags: { name: string }[];
+  'x-limits': Record<string, unknown>;
   components: { schemas: Record<string, object>; securitySchemes: Record<string, object> };
   paths: Record<string, Record<string, Operation>>;
 }
 
 interface Operation {
+  operationId: string;
+  tags: string[];
   summary: string;
   security: object[];
   parameters: { name: string; in: string; required: boolean; schema: object }[];
-  requestBody?: { required: boolean; content: Record<string, { schema: object }> };
+  requestBody?: { required: boolean; 'x-max-bytes': number; content: Record<string, { schema: object }> };
   responses: Record<string, { description: string; content?: Record<string, { schema: object }> }>;
 }
 
@@ -40,6 +44,14 @@ const resolves = (document: object, ref: string): boolean => {
   for (const step of ref.replace(/^#\//, '').split('/')) at = isObject(at) ? at[step] : undefined;
   return at !== undefined;
 };
+
+const listOperations = ({ paths }: Described): [where: string, Operation][] =>
+  Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]): [string, Operation] => [
+      `${method.toUpperCase()} ${path}`,
+      operation,
+    ]),
+  );
 
 describe('GET /openapi.json', () => {
   it('describes every route in the OpenAPI document', async (t) => {
@@ -95,12 +107,58 @@ describe('GET /openapi.json', () => {
   it('states the limit of messages per call and the minimum page of the audit log in the OpenAPI document', async (t) => {
     const { admin, parley } = await testParley(t);
     const document: Described = (await admin.call('GET', '/openapi.json')).body;
-    const body = JSON.stringify(document.paths['/v1/messages']?.post?.requestBody);
+    const body = JSON.stringify(document.components.schemas.SendMessagesRequest);
     assert.match(body, new RegExp(`"maxItems":${parley.deps.config.limits.batch}\\b`));
     const limit = document.paths['/v1/audit-log']?.get?.parameters.find(({ name }) => name === 'limit');
     assert.equal(Object(limit?.schema).minimum, 2);
     assert.equal((await admin.call('GET', '/v1/audit-log?limit=2')).status, 200);
     assert.equal((await admin.call('GET', '/v1/audit-log?limit=1')).status, 400);
+  });
+
+  it('gives every call an id of its own and the tag of what it is about', async (t) => {
+    const { admin } = await testParley(t);
+    const document: Described = (await admin.call('GET', '/openapi.json')).body;
+    const operations = listOperations(document);
+    const ids = operations.map(([, { operationId }]) => operationId);
+    for (const id of ids) assert.match(id, /^[a-z][A-Za-z]+$/);
+    assert.equal(new Set(ids).size, routes.length);
+    const tags = document.tags.map(({ name }) => name);
+    assert.deepEqual([...new Set(operations.flatMap(([, operation]) => operation.tags))].sort(), tags.sort());
+    const { get } = document.paths['/v1/tasks/{id}/steps/{name}'] ?? {};
+    assert.deepEqual([get?.operationId, get?.tags], ['getStep', ['tasks']]);
+  });
+
+  it('has a name for the schema of every JSON body', async (t) => {
+    const { admin } = await testParley(t);
+    const document: Described = (await admin.call('GET', '/openapi.json')).body;
+    for (const [where, { requestBody, responses }] of listOperations(document)) {
+      for (const body of [requestBody, ...Object.values(responses)]) {
+        const schema = body?.content?.['application/json']?.schema;
+        assert.ok(schema === undefined || '$ref' in schema, where);
+      }
+    }
+    const taskPage = document.components.schemas.TaskPage;
+    assert.match(JSON.stringify(taskPage), /"\$ref":"#\/components\/schemas\/Task"/);
+  });
+
+  it('states the limit of every parameter and every body, and the limits of the configuration', async (t) => {
+    const { admin, parley } = await testParley(t);
+    const document: Described = (await admin.call('GET', '/openapi.json')).body;
+    assert.deepEqual(document['x-limits'], parley.deps.config.limits);
+    const bounds = ['maxLength', 'pattern', 'enum', 'const', 'format', 'maximum'];
+    for (const [where, { parameters, requestBody }] of listOperations(document)) {
+      for (const { name, schema } of parameters) {
+        assert.ok(
+          bounds.some((bound) => bound in schema),
+          `${where} ${name}`,
+        );
+      }
+      if (!requestBody) continue;
+      const [method = '', path = ''] = where.replaceAll(/\{\w+\}/g, 'x').split(' ');
+      const tooLarge = { text: 'x'.repeat(requestBody['x-max-bytes']) };
+      const { status, body } = await admin.call(method, path, tooLarge);
+      assert.deepEqual([status, body.code], [413, 'too_large'], where);
+    }
   });
 
   it('serves the same serialized document to every caller', async (t) => {
@@ -186,9 +244,9 @@ describe('GET /openapi.json', () => {
   it('lists every error code and every dialect in the OpenAPI document', async (t) => {
     const { admin } = await testParley(t);
     const document: Described = (await admin.call('GET', '/openapi.json')).body;
-    const { problem } = document.components.schemas;
+    const { Problem } = document.components.schemas;
     assert.match(
-      JSON.stringify(problem),
+      JSON.stringify(Problem),
       new RegExp(
         Object.keys(STATUS_BY_CODE)
           .map((code) => `"${code}"`)

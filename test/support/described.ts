@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import * as z from 'zod';
-import { ProblemSchema, toJsonSchema } from '../../shared/http/openapi.ts';
+import { ProblemSchema } from '../../shared/http/openapi.ts';
+import { toJsonSchema } from '../../shared/http/openapi-schemas.ts';
 import type { Route } from '../../shared/http/route.ts';
 import { routes } from '../../shared/http/routes/routes.ts';
 import type { Reply } from './api.ts';

@@ -23,6 +23,7 @@ const assertMemberOfPair = (caller: Caller, ...pair: string[]): void => {
 /** What is between two agents. */
 export const agentPairRoutes: Route[] = [
   defineRoute({
+    operationId: 'getSequence',
     method: 'GET',
     path: '/v1/agents/{id}/sequence',
     summary: 'Get the sequence numbers of messages from one agent to another',
@@ -55,6 +56,7 @@ export const agentPairRoutes: Route[] = [
     },
   }),
   defineRoute({
+    operationId: 'getCommonVersion',
     method: 'GET',
     path: '/v1/agents/{id}/version',
     summary: 'Get the highest protocol version that two agents support',

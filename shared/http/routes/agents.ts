@@ -22,34 +22,36 @@ import {
 import { boundedCount, defineKeyRoute, defineRoute, type Route, recordBodyLimit } from '../route.ts';
 import { PauseView, toPauseView } from './pause-view.ts';
 
-const AgentView = z.object({
-  ...ShownRegistration.shape,
-  id: z.string(),
-  domains: z.array(z.string()).describe('the domains that the agent serves completely'),
-  serves: z.array(z.string()).describe('the domains in which the agent serves at least one capability'),
-  registeredAt: z.iso.datetime(),
-  health: z.object({
-    online: z.boolean().optional().describe('absent until the first heartbeat'),
-    status: z.string().optional(),
-    lastSeen: z.iso.datetime().optional(),
-    uptime: z.number().optional(),
-    activeTaskCount: z.number().optional(),
-    model: z.string().optional(),
-    version: z.string().optional(),
-    capabilities: z.array(z.string()).optional(),
-    cpuUsage: z.number().optional().describe('share of a processor, 0 to 1'),
-    memoryMb: z.number().optional(),
-    statusReport: z
-      .looseObject({ status: z.string(), at: z.iso.datetime() })
+const AgentView = z
+  .object({
+    ...ShownRegistration.shape,
+    id: z.string(),
+    domains: z.array(z.string()).describe('the domains that the agent serves completely'),
+    serves: z.array(z.string()).describe('the domains in which the agent serves at least one capability'),
+    registeredAt: z.iso.datetime(),
+    health: z.object({
+      online: z.boolean().optional().describe('absent until the first heartbeat'),
+      status: z.string().optional(),
+      lastSeen: z.iso.datetime().optional(),
+      uptime: z.number().optional(),
+      activeTaskCount: z.number().optional(),
+      model: z.string().optional(),
+      version: z.string().optional(),
+      capabilities: z.array(z.string()).optional(),
+      cpuUsage: z.number().optional().describe('share of a processor, 0 to 1'),
+      memoryMb: z.number().optional(),
+      statusReport: z
+        .looseObject({ status: z.string(), at: z.iso.datetime() })
+        .optional()
+        .describe('the last status report'),
+    }),
+    paused: PauseView.optional().describe('set if the agent is paused or stopped'),
+    inboxState: z
+      .object({ depth: z.number(), evicted: z.number() })
       .optional()
-      .describe('the last status report'),
-  }),
-  paused: PauseView.optional().describe('set if the agent is paused or stopped'),
-  inboxState: z
-    .object({ depth: z.number(), evicted: z.number() })
-    .optional()
-    .describe('depth and evictions of a bounded inbox'),
-});
+      .describe('depth and evictions of a bounded inbox'),
+  })
+  .meta({ id: 'Agent' });
 
 const toAgentView = (deps: Deps, registered: RegisteredAgent, depth?: InboxDepth): z.output<typeof AgentView> => {
   const { agent, health } = registered;
@@ -105,6 +107,7 @@ const notFound = { 404: { description: 'No such agent' } };
 
 export const agentRoutes: Route[] = [
   defineKeyRoute({
+    operationId: 'putAgent',
     method: 'PUT',
     path: '/v1/agents/{id}',
     summary: 'Register an agent, or change its registration',
@@ -132,6 +135,7 @@ export const agentRoutes: Route[] = [
     },
   }),
   defineRoute({
+    operationId: 'listAgents',
     method: 'GET',
     path: '/v1/agents',
     summary: 'List agents by id',
@@ -164,6 +168,7 @@ export const agentRoutes: Route[] = [
     },
   }),
   defineRoute({
+    operationId: 'getAgent',
     method: 'GET',
     path: '/v1/agents/{id}',
     summary: 'Get an agent with its health',
@@ -178,6 +183,7 @@ export const agentRoutes: Route[] = [
     },
   }),
   defineKeyRoute({
+    operationId: 'removeAgent',
     method: 'DELETE',
     path: '/v1/agents/{id}',
     summary: 'Remove an agent. Its key stops working',
@@ -189,6 +195,7 @@ export const agentRoutes: Route[] = [
     },
   }),
   defineKeyRoute({
+    operationId: 'createAgentKey',
     method: 'POST',
     path: '/v1/agents/{id}/key',
     summary: 'Create a new key for an agent. The old key stops working',

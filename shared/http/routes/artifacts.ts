@@ -5,12 +5,15 @@ import { getTask } from '../../tasks/queries/get-task.ts';
 import { defineRoute, type Route } from '../route.ts';
 import { resolveTaskId } from './resolve-task-id.ts';
 
-const Artifacts = z.object({
-  artifacts: z.array(z.looseObject({ name: z.string(), type: z.string(), bytes: z.number(), uri: z.string() })),
-});
+const Artifacts = z
+  .object({
+    artifacts: z.array(z.looseObject({ name: z.string(), type: z.string(), bytes: z.number(), uri: z.string() })),
+  })
+  .meta({ id: 'Artifacts' });
 
 export const artifactRoutes: Route[] = [
   defineRoute({
+    operationId: 'listArtifacts',
     method: 'GET',
     path: '/v1/tasks/{id}/artifacts',
     summary: 'List the artifacts of a task',
@@ -28,6 +31,7 @@ export const artifactRoutes: Route[] = [
     },
   }),
   defineRoute({
+    operationId: 'getArtifact',
     method: 'GET',
     path: '/v1/tasks/{id}/artifacts/{name}',
     summary: 'Download an artifact with its own media type',

@@ -2,19 +2,21 @@ import * as z from 'zod';
 import { AUDIT_LOG_STATUSES, readAuditLog } from '../../messaging/audit-log/read-audit-log.ts';
 import { boundedCount, defineRoute, type Route, SCANNED_PAGE_DESCRIPTION } from '../route.ts';
 
-const LogEntryView = z.object({
-  messageId: z.string(),
-  timestamp: z.iso.datetime(),
-  direction: z.enum(['sent', 'received']),
-  fromAgent: z.string(),
-  toAgent: z.string().optional(),
-  type: z.string(),
-  status: z.enum(AUDIT_LOG_STATUSES),
-  latencyMs: z.number(),
-  evidenceCount: z.number(),
-  confidenceScore: z.number(),
-  taskId: z.string().optional(),
-});
+const LogEntryView = z
+  .object({
+    messageId: z.string(),
+    timestamp: z.iso.datetime(),
+    direction: z.enum(['sent', 'received']),
+    fromAgent: z.string(),
+    toAgent: z.string().optional(),
+    type: z.string(),
+    status: z.enum(AUDIT_LOG_STATUSES),
+    latencyMs: z.number(),
+    evidenceCount: z.number(),
+    confidenceScore: z.number(),
+    taskId: z.string().optional(),
+  })
+  .meta({ id: 'AuditEntry' });
 
 const time = z.iso
   .datetime({ offset: true, error: 'must be an ISO 8601 date and time with a time zone' })
@@ -23,6 +25,7 @@ const time = z.iso
 
 export const logRoutes: Route[] = [
   defineRoute({
+    operationId: 'readAuditLog',
     method: 'GET',
     path: '/v1/audit-log',
     summary: 'Read the audit log, newest first. Each message has one entry when it is sent and one when it is received',

@@ -26,6 +26,7 @@ const batchId = z.string().regex(CLIENT_ID, CLIENT_ID_RULE);
 
 export const batchRoutes: Route[] = [
   defineRoute({
+    operationId: 'listBatches',
     method: 'GET',
     path: '/v1/batches',
     summary: 'List batches, newest first, without the results of their tasks',
@@ -47,6 +48,7 @@ export const batchRoutes: Route[] = [
     },
   }),
   defineRoute({
+    operationId: 'requestBatch',
     method: 'POST',
     path: '/v1/batches',
     summary: 'Request a batch of tasks. The requester receives one message when all have ended',
@@ -77,6 +79,7 @@ export const batchRoutes: Route[] = [
     },
   }),
   defineRoute({
+    operationId: 'getBatch',
     method: 'GET',
     path: '/v1/batches/{id}',
     summary: 'Get a batch with the result of each task. With `wait`, the response comes when the batch ends',

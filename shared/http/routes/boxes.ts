@@ -40,16 +40,18 @@ const NewBox = z.discriminatedUnion('kind', [
   }),
 ]);
 
-const BoxView = z.object({
-  box_id: z.string(),
-  kind: z.enum(BOX_KINDS),
-  cards: z.array(z.string()).describe('card ids, in order'),
-  agent_id: z.string().optional().describe('who may append'),
-  agent_turn_id: z.string().optional(),
-  created_by: z.string(),
-  created_at: z.iso.datetime(),
-  expires_at: z.iso.datetime(),
-});
+const BoxView = z
+  .object({
+    box_id: z.string(),
+    kind: z.enum(BOX_KINDS),
+    cards: z.array(z.string()).describe('card ids, in order'),
+    agent_id: z.string().optional().describe('who may append'),
+    agent_turn_id: z.string().optional(),
+    created_by: z.string(),
+    created_at: z.iso.datetime(),
+    expires_at: z.iso.datetime(),
+  })
+  .meta({ id: 'Box' });
 
 const toBoxView = (box: Box): z.output<typeof BoxView> => ({
   box_id: box.id,
@@ -66,6 +68,7 @@ const notFound = { 404: { description: 'No such box' } };
 
 export const boxRoutes: Route[] = [
   defineRoute({
+    operationId: 'createBox',
     method: 'POST',
     path: '/v1/boxes',
     summary: 'Create a box: an ordered list of cards',
@@ -90,6 +93,7 @@ export const boxRoutes: Route[] = [
     },
   }),
   defineRoute({
+    operationId: 'getBox',
     method: 'GET',
     path: '/v1/boxes/{id}',
     summary: 'Get a box with the ids of its cards',
@@ -100,6 +104,7 @@ export const boxRoutes: Route[] = [
     }),
   }),
   defineRoute({
+    operationId: 'listBoxCards',
     method: 'GET',
     path: '/v1/boxes/{id}/cards',
     summary: 'List the cards of a box with their content',
@@ -109,7 +114,12 @@ export const boxRoutes: Route[] = [
         .refine((text) => /^\d{1,4}$/.test(text), 'must be a place in the box')
         .transform(Number)
         .default(0)
-        .meta({ type: 'integer', minimum: 0, description: 'the position of the first card, counted from 0' }),
+        .meta({
+          type: 'integer',
+          minimum: 0,
+          maximum: 9999,
+          description: 'the position of the first card, counted from 0',
+        }),
       limit: boundedCount(MAX_CARDS_PER_READ, 20),
     }),
     responses: {
@@ -126,6 +136,7 @@ export const boxRoutes: Route[] = [
     },
   }),
   defineRoute({
+    operationId: 'appendToBox',
     method: 'POST',
     path: '/v1/boxes/{id}/append',
     summary: 'Append cards to an output box. Cards that the box already has are skipped',

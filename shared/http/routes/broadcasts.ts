@@ -6,6 +6,7 @@ import { defineRoute, type Route } from '../route.ts';
 
 export const broadcastRoutes: Route[] = [
   defineRoute({
+    operationId: 'getBroadcast',
     method: 'GET',
     path: '/v1/broadcasts/{id}',
     summary: 'Get the progress of a broadcast',

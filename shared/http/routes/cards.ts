@@ -1,5 +1,12 @@
 import * as z from 'zod';
-import { CARD_TYPES_TEXT, type Card, type CardType as CardKind, isCardType } from '../../cards/card.ts';
+import {
+  CARD_TYPE,
+  CARD_TYPES_TEXT,
+  type Card,
+  type CardType as CardKind,
+  isCardType,
+  MAX_CARD_TYPE_LENGTH,
+} from '../../cards/card.ts';
 import { getCard, putCard } from '../../cards/put-card.ts';
 import { getCallerName } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
@@ -12,16 +19,18 @@ const CardType = z
   .custom<CardKind>(isCardType, {
     error: ({ input }) => `${JSON.stringify(input)?.slice(0, 80)} is no type of card: it must be ${CARD_TYPES_TEXT}`,
   })
-  .meta({ type: 'string', description: CARD_TYPES_TEXT });
+  .meta({ type: 'string', pattern: CARD_TYPE.source, maxLength: MAX_CARD_TYPE_LENGTH, description: CARD_TYPES_TEXT });
 
-export const CardView = z.object({
-  card_id: z.string(),
-  type: z.string(),
-  content: z.unknown().describe('any JSON'),
-  created_by: z.string(),
-  created_at: z.iso.datetime(),
-  expires_at: z.iso.datetime(),
-});
+export const CardView = z
+  .object({
+    card_id: z.string(),
+    type: z.string(),
+    content: z.unknown().describe('any JSON'),
+    created_by: z.string(),
+    created_at: z.iso.datetime(),
+    expires_at: z.iso.datetime(),
+  })
+  .meta({ id: 'Card' });
 
 export const toCardView = async (deps: Deps, card: Card): Promise<z.output<typeof CardView>> => ({
   card_id: card.id,
@@ -36,6 +45,7 @@ const CreatedCard = z.object({ card_id: z.string().describe('derived from type a
 
 export const cardRoutes: Route[] = [
   defineRoute({
+    operationId: 'createCard',
     method: 'POST',
     path: '/v1/cards',
     summary: 'Create a card: immutable content with an id',
@@ -53,6 +63,7 @@ export const cardRoutes: Route[] = [
     },
   }),
   defineRoute({
+    operationId: 'getCard',
     method: 'GET',
     path: '/v1/cards/{id}',
     summary: 'Get a card with its content',

@@ -18,6 +18,7 @@ import { PauseView, toPauseView } from './pause-view.ts';
 
 export const claimRoutes: Route[] = [
   defineRoute({
+    operationId: 'claimTasks',
     method: 'POST',
     path: '/v1/claims',
     summary: 'Claim the next tasks, and send reports on earlier tasks in the same call',

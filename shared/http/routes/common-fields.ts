@@ -16,11 +16,13 @@ export const NoticesView = z.object({
 });
 
 /** W3C trace context and baggage, beside a message: whoever goes on with it in calls of its own sends them as headers. */
-export const TraceView = z.object({
-  traceparent: z.string(),
-  tracestate: z.string().optional(),
-  baggage: z.string().optional(),
-});
+export const TraceView = z
+  .object({
+    traceparent: z.string(),
+    tracestate: z.string().optional(),
+    baggage: z.string().optional(),
+  })
+  .meta({ id: 'Trace' });
 
 /** The finished steps of a claimed task: no attempt repeats them. */
 export const StepsView = z

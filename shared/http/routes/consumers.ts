@@ -5,14 +5,16 @@ import { toIso } from '../../ports/clock.ts';
 import { defineRoute, type Route } from '../route.ts';
 import { EventView } from './events.ts';
 
-const ConsumerView = z.object({
-  name: z.string(),
-  types: z.array(z.string()),
-  agents: z.array(z.string()),
-  channels: z.array(z.string()).describe('the channels whose events it reads'),
-  cursor: z.string().optional().describe('the position in the event log'),
-  inHand: z.number().describe('the number of receipts without acknowledgement'),
-});
+const ConsumerView = z
+  .object({
+    name: z.string(),
+    types: z.array(z.string()),
+    agents: z.array(z.string()),
+    channels: z.array(z.string()).describe('the channels whose events it reads'),
+    cursor: z.string().optional().describe('the position in the event log'),
+    inHand: z.number().describe('the number of receipts without acknowledgement'),
+  })
+  .meta({ id: 'Consumer' });
 
 const toConsumerView = (
   name: string,
@@ -37,6 +39,7 @@ const notFound = {
 
 export const consumerRoutes: Route[] = [
   defineRoute({
+    operationId: 'listConsumers',
     method: 'GET',
     path: '/v1/consumers',
     summary: 'List the durable consumers that the key may use, with their positions',
@@ -52,6 +55,7 @@ export const consumerRoutes: Route[] = [
     },
   }),
   defineRoute({
+    operationId: 'readConsumerEvents',
     method: 'POST',
     path: '/v1/consumers/{name}/events',
     summary:
@@ -87,6 +91,7 @@ export const consumerRoutes: Route[] = [
     },
   }),
   defineRoute({
+    operationId: 'acknowledgeEvents',
     method: 'POST',
     path: '/v1/consumers/{name}/ack',
     summary: 'Acknowledge events. Otherwise they are delivered again',
@@ -106,6 +111,7 @@ export const consumerRoutes: Route[] = [
     }),
   }),
   defineRoute({
+    operationId: 'rewindConsumer',
     method: 'POST',
     path: '/v1/consumers/{name}/rewind',
     summary: 'Move a consumer to the start of the log, to its end, or to a time',

@@ -14,15 +14,18 @@ import { TaskPageView } from './task-page.ts';
 
 const MAX_RETRIES_PER_CALL = 100;
 
-const RetryResult = z.object({
-  id: z.string(),
-  status: z.number(),
-  code: z.string().optional(),
-  detail: z.string().optional(),
-});
+const RetryResult = z
+  .object({
+    id: z.string(),
+    status: z.number(),
+    code: z.string().optional(),
+    detail: z.string().optional(),
+  })
+  .meta({ id: 'RetryResult' });
 
 export const deadLetterRoutes: Route[] = [
   defineRoute({
+    operationId: 'listDeadLetters',
     method: 'GET',
     path: '/v1/dead-letters',
     summary: 'List the dead letters, the tasks that failed for good or expired. The newest end comes first',
@@ -34,6 +37,7 @@ export const deadLetterRoutes: Route[] = [
     },
   }),
   defineRoute({
+    operationId: 'retryDeadLetters',
     method: 'POST',
     path: '/v1/dead-letters/retry',
     summary: 'Retry dead letters: those in `ids`, or the newest',

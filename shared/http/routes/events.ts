@@ -3,16 +3,19 @@ import { readEvents, streamEvents } from '../../events/stream-events.ts';
 import { getLastEventId } from '../http-message.ts';
 import { boundedCount, defineRoute, type Route } from '../route.ts';
 
-export const EventView = z.object({
-  id: z.string().describe('the same event may arrive twice, with the same id'),
-  project: z.string(),
-  type: z.string(),
-  at: z.number().describe('epoch milliseconds'),
-  data: z.looseObject({}),
-});
+export const EventView = z
+  .object({
+    id: z.string().describe('the same event may arrive twice, with the same id'),
+    project: z.string(),
+    type: z.string(),
+    at: z.number().describe('epoch milliseconds'),
+    data: z.looseObject({}),
+  })
+  .meta({ id: 'Event' });
 
 export const eventRoutes: Route[] = [
   defineRoute({
+    operationId: 'readEvents',
     method: 'GET',
     path: '/v1/events',
     summary:

@@ -7,17 +7,19 @@ import { PRIORITIES } from '../../ports/queues.ts';
 import { loadContent } from '../../storage/content.ts';
 import { boundedCount, defineRoute, type Route, timeOrderedCursor } from '../route.ts';
 
-const GapView = z.object({
-  id: z.string(),
-  type: z.string(),
-  from: z.string(),
-  to: z.string(),
-  status: z.enum(GAP_STATUSES),
-  priority: z.enum(PRIORITIES),
-  openedAt: z.iso.datetime(),
-  closedAt: z.iso.datetime().optional(),
-  content: z.unknown().optional(),
-});
+const GapView = z
+  .object({
+    id: z.string(),
+    type: z.string(),
+    from: z.string(),
+    to: z.string(),
+    status: z.enum(GAP_STATUSES),
+    priority: z.enum(PRIORITIES),
+    openedAt: z.iso.datetime(),
+    closedAt: z.iso.datetime().optional(),
+    content: z.unknown().optional(),
+  })
+  .meta({ id: 'Gap' });
 
 const toGapView = async (deps: Deps, directMessage: DirectMessage): Promise<z.output<typeof GapView>> => ({
   id: directMessage.id,
@@ -33,6 +35,7 @@ const toGapView = async (deps: Deps, directMessage: DirectMessage): Promise<z.ou
 
 export const gapRoutes: Route[] = [
   defineRoute({
+    operationId: 'listGaps',
     method: 'GET',
     path: '/v1/gaps',
     summary: 'List the gaps that agents reported, newest first',
@@ -56,6 +59,7 @@ export const gapRoutes: Route[] = [
     },
   }),
   defineRoute({
+    operationId: 'closeGap',
     method: 'POST',
     path: '/v1/gaps/{from}/{id}/close',
     summary: 'Close a gap',

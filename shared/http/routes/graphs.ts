@@ -23,6 +23,7 @@ import {
 
 export const graphRoutes: Route[] = [
   defineRoute({
+    operationId: 'listGraphs',
     method: 'GET',
     path: '/v1/graphs',
     summary: 'List graphs, newest first, without the status of their nodes',
@@ -45,6 +46,7 @@ export const graphRoutes: Route[] = [
     },
   }),
   defineRoute({
+    operationId: 'requestGraph',
     method: 'POST',
     path: '/v1/graphs',
     summary: 'Request a graph of tasks. Each node starts when its dependencies are completed',
@@ -71,6 +73,7 @@ export const graphRoutes: Route[] = [
     },
   }),
   defineRoute({
+    operationId: 'getGraph',
     method: 'GET',
     path: '/v1/graphs/{id}',
     summary: 'Get a graph with the status of each node',
@@ -81,6 +84,7 @@ export const graphRoutes: Route[] = [
     }),
   }),
   defineRoute({
+    operationId: 'cancelGraph',
     method: 'POST',
     path: '/v1/graphs/{id}/cancel',
     summary: 'Cancel all open nodes of a graph',

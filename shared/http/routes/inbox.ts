@@ -6,13 +6,16 @@ import { readInbox } from '../../messaging/inbox/read-inbox.ts';
 import { boundedCount, defineRoute, type Route, waitSeconds } from '../route.ts';
 import { instanceIdField, onBehalfOf, readerDialectField, TraceView, wireMessageSchema } from './common-fields.ts';
 
-const Inbox = z.object({
-  messages: z.array(wireMessageSchema),
-  traces: z.array(TraceView).describe('the trace of each message, in the same order'),
-});
+const Inbox = z
+  .object({
+    messages: z.array(wireMessageSchema),
+    traces: z.array(TraceView).describe('the trace of each message, in the same order'),
+  })
+  .meta({ id: 'Inbox' });
 
 export const inboxRoutes: Route[] = [
   defineRoute({
+    operationId: 'readInbox',
     method: 'GET',
     path: '/v1/inbox',
     summary: 'Read the inbox, oldest first. Entries stay until they are acknowledged',
@@ -53,6 +56,7 @@ export const inboxRoutes: Route[] = [
     },
   }),
   defineRoute({
+    operationId: 'acknowledgeMessages',
     method: 'POST',
     path: '/v1/inbox/ack',
     summary: 'Acknowledge inbox entries by id',

@@ -35,10 +35,12 @@ export const listQuery = {
   count: flag.optional().describe('also count all matches'),
 };
 
-export const CountView = z.object({
-  value: z.number(),
-  isExact: z.boolean().describe('if not, there are at least so many: it counts to 1,000'),
-});
+export const CountView = z
+  .object({
+    value: z.number(),
+    isExact: z.boolean().describe('if not, there are at least so many: it counts to 1,000'),
+  })
+  .meta({ id: 'Count' });
 
 export const listPageShape = { count: CountView.optional(), cursor: z.string().optional() };
 

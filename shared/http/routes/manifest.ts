@@ -10,21 +10,24 @@ import { defineKeyRoute, type Route } from '../route.ts';
 /** A thousand agents, of a kilobyte each. */
 const MANIFEST_BYTES = 1024 * 1024;
 
-const ImportResultView = z.object({
-  id: z.string(),
-  outcome: z
-    .enum(['registered', 'changed', 'unchanged', 'refused'])
-    .describe('`unchanged`: the file only names an agent that is registered'),
-  key: z.string().optional().describe('the key of a new agent, shown once'),
-  code: z.string().optional(),
-  detail: z.string().optional(),
-});
+const ImportResultView = z
+  .object({
+    id: z.string(),
+    outcome: z
+      .enum(['registered', 'changed', 'unchanged', 'refused'])
+      .describe('`unchanged`: the file only names an agent that is registered'),
+    key: z.string().optional().describe('the key of a new agent, shown once'),
+    code: z.string().optional(),
+    detail: z.string().optional(),
+  })
+  .meta({ id: 'ImportResult' });
 
 const findManifestDialect = (file: JsonObject): Dialect | undefined =>
   DIALECTS.find((one) => one.isManifest?.(file)) ?? DIALECTS.find((one) => one.parseManifest);
 
 export const manifestRoutes: Route[] = [
   defineKeyRoute({
+    operationId: 'importManifest',
     method: 'POST',
     path: '/v1/manifest',
     summary: 'Register all agents of a manifest file, or change their registrations',

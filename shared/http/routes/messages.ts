@@ -16,35 +16,42 @@ import { toProblem, toPublicError } from '../problem.ts';
 import { createTaskLogger, defineKeyRoute, largeBodyLimit, type Route, waitSeconds } from '../route.ts';
 import { NoticesView } from './common-fields.ts';
 
-const AcceptedMessage = z.object({
-  id: z.string(),
-  dialect: z.string(),
-  duplicate: z.boolean().describe('whether the same message had arrived before'),
-  messageId: z
-    .string()
-    .optional()
-    .describe('the full id of a message with a short id, for `GET /v1/messages/{from}/{id}`'),
-  taskId: z.string().optional(),
-  ignoredDependencies: z
-    .array(z.string())
-    .optional()
-    .describe('dependencies that are no tasks of the sender. Nothing waits for them'),
-  ...NoticesView.shape,
-  waiting: z
-    .partialRecord(z.enum(PRIORITIES), z.number().int())
-    .optional()
-    .describe('after progress: about how many more urgent tasks wait for the agent, by priority. 10 may be more'),
-  agentTurnId: z.string().optional().describe('the turn that the message created'),
-  broadcastId: z.string().optional().describe('the id of the broadcast, for `GET /v1/broadcasts/{id}`'),
-  outcome: z.looseObject({}).optional().describe('with `wait`: the result, failure or question, if it arrived in time'),
-});
+const AcceptedMessage = z
+  .object({
+    id: z.string(),
+    dialect: z.string(),
+    duplicate: z.boolean().describe('whether the same message had arrived before'),
+    messageId: z
+      .string()
+      .optional()
+      .describe('the full id of a message with a short id, for `GET /v1/messages/{from}/{id}`'),
+    taskId: z.string().optional(),
+    ignoredDependencies: z
+      .array(z.string())
+      .optional()
+      .describe('dependencies that are no tasks of the sender. Nothing waits for them'),
+    ...NoticesView.shape,
+    waiting: z
+      .partialRecord(z.enum(PRIORITIES), z.number().int())
+      .optional()
+      .describe('after progress: about how many more urgent tasks wait for the agent, by priority. 10 may be more'),
+    agentTurnId: z.string().optional().describe('the turn that the message created'),
+    broadcastId: z.string().optional().describe('the id of the broadcast, for `GET /v1/broadcasts/{id}`'),
+    outcome: z
+      .looseObject({})
+      .optional()
+      .describe('with `wait`: the result, failure or question, if it arrived in time'),
+  })
+  .meta({ id: 'AcceptedMessage' });
 
-export const MessageResults = z.array(
-  z.object({
-    status: z.number().int(),
-    body: z.looseObject({}).describe('the response for this message, or a problem'),
-  }),
-);
+export const MessageResults = z
+  .array(
+    z.object({
+      status: z.number().int(),
+      body: z.looseObject({}).describe('the response for this message, or a problem'),
+    }),
+  )
+  .meta({ id: 'MessageResults' });
 
 /** Which dialect checks a message shows only when it is looked at. */
 const buildBodySchema = ({ limits }: Config): JsonObject => {
@@ -60,6 +67,7 @@ const buildBodySchema = ({ limits }: Config): JsonObject => {
 
 export const messageRoutes: Route[] = [
   defineKeyRoute({
+    operationId: 'sendMessages',
     method: 'POST',
     path: '/v1/messages',
     summary:

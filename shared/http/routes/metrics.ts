@@ -5,6 +5,7 @@ const TEXT_FORMAT = 'text/plain; version=0.0.4; charset=utf-8';
 
 export const metricRoutes: Route[] = [
   defineRoute({
+    operationId: 'getMetrics',
     method: 'GET',
     path: '/metrics',
     summary: 'Get the metrics of the project in the text format of Prometheus. On AWS they are in CloudWatch instead',

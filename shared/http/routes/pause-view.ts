@@ -5,13 +5,15 @@ import type { Deps } from '../../identity/deps.ts';
 import { toIso } from '../../ports/clock.ts';
 
 /** That an agent is given no work, as whoever asks is told. */
-export const PauseView = z.object({
-  action: z.enum(['pause', 'stop']),
-  by: z.string(),
-  reason: z.string().optional(),
-  since: z.iso.datetime(),
-  until: z.iso.datetime().optional().describe('absent if only another command ends it'),
-});
+export const PauseView = z
+  .object({
+    action: z.enum(['pause', 'stop']),
+    by: z.string(),
+    reason: z.string().optional(),
+    since: z.iso.datetime(),
+    until: z.iso.datetime().optional().describe('absent if only another command ends it'),
+  })
+  .meta({ id: 'Pause' });
 
 export const toPauseView = (
   { clock }: Pick<Deps, 'clock'>,

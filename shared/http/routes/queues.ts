@@ -14,24 +14,26 @@ const CountView = z
   .object({ value: z.number().int(), isExact: z.boolean() })
   .describe('`isExact` is false where `value` is an estimate');
 
-const QueueView = z.object({
-  id: z.string().describe('`domain:<name>`, `capability:<name>` or `agent:<id>`'),
-  domain: z.string().optional(),
-  capability: z.string().optional(),
-  agent: z.string().optional(),
-  paused: z.boolean(),
-  waiting: CountView.describe('tasks that can be claimed now'),
-  oldestWaitingSince: z.iso.datetime().optional(),
-  inFlight: CountView.describe('tasks of this queue that an agent holds'),
-  waitingClaims: z.number().int().optional().describe('claims that wait for this queue. Absent on AWS'),
-  priorities: z.array(
-    z.object({
-      priority: z.enum(PRIORITIES),
-      waiting: CountView,
-      oldestWaitingSince: z.iso.datetime().optional(),
-    }),
-  ),
-});
+const QueueView = z
+  .object({
+    id: z.string().describe('`domain:<name>`, `capability:<name>` or `agent:<id>`'),
+    domain: z.string().optional(),
+    capability: z.string().optional(),
+    agent: z.string().optional(),
+    paused: z.boolean(),
+    waiting: CountView.describe('tasks that can be claimed now'),
+    oldestWaitingSince: z.iso.datetime().optional(),
+    inFlight: CountView.describe('tasks of this queue that an agent holds'),
+    waitingClaims: z.number().int().optional().describe('claims that wait for this queue. Absent on AWS'),
+    priorities: z.array(
+      z.object({
+        priority: z.enum(PRIORITIES),
+        waiting: CountView,
+        oldestWaitingSince: z.iso.datetime().optional(),
+      }),
+    ),
+  })
+  .meta({ id: 'Queue' });
 
 const toQueueView = (state: QueueState): z.output<typeof QueueView> => ({
   id: formatQueueId(state),
@@ -54,6 +56,7 @@ const toCountView = ({ value, isExact }: BoundedCount): z.output<typeof CountVie
 
 export const queueRoutes: Route[] = [
   defineRoute({
+    operationId: 'listQueues',
     method: 'GET',
     path: '/v1/queues',
     summary: 'List the queues: what waits, since when, and what is in flight. An agent sees those that it claims from',

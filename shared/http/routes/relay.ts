@@ -22,6 +22,7 @@ const assertRelayEnabled = ({ project }: AdminCaller | RelayCaller, config: Conf
 
 export const relayRoutes: Route[] = [
   defineKeyRoute({
+    operationId: 'createRelayKey',
     method: 'POST',
     path: '/v1/relay/key',
     summary: 'Create a new key for the relay of the project. The old key stops working',
@@ -41,6 +42,7 @@ export const relayRoutes: Route[] = [
     },
   }),
   defineKeyRoute({
+    operationId: 'getRelayPlan',
     method: 'GET',
     path: '/v1/relay/plan',
     summary: 'Get the streams and subjects that the relay reads on NATS',
@@ -52,6 +54,7 @@ export const relayRoutes: Route[] = [
     },
   }),
   defineKeyRoute({
+    operationId: 'renderRelayItems',
     method: 'POST',
     path: '/v1/relay/render',
     summary: 'Render items of the relay queue as NATS messages',

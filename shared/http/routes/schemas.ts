@@ -36,6 +36,7 @@ const loadSchemaDocument = (name: string): Promise<Uint8Array> => {
 export const schemaRoutes: Route[] = [
   defineOpenRoute(
     {
+      operationId: 'getSchema',
       method: 'GET',
       path: '/schemas/{name}',
       summary: 'Get the messages of a dialect as JSON Schema 2020-12: `task.schema.json`, or `<dialect>.json`',

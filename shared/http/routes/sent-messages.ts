@@ -13,19 +13,21 @@ import { onBehalfOf } from './common-fields.ts';
 const SENT_MESSAGE_STATES = ['waiting', 'read', 'evicted', 'expired', 'unclaimed'] as const;
 const time = z.iso.datetime();
 
-const SentMessage = z.object({
-  id: z.string(),
-  shortId: z.string().describe('the short id, for protocols with short ids'),
-  from: z.string(),
-  to: z.string().optional(),
-  type: z.string(),
-  sentAt: time,
-  state: z.enum(SENT_MESSAGE_STATES).describe('`unclaimed`: a task that nobody has claimed'),
-  readAt: time.optional(),
-  acknowledgeBy: time.optional(),
-  overdue: z.boolean(),
-  taskId: z.string().optional(),
-});
+const SentMessage = z
+  .object({
+    id: z.string(),
+    shortId: z.string().describe('the short id, for protocols with short ids'),
+    from: z.string(),
+    to: z.string().optional(),
+    type: z.string(),
+    sentAt: time,
+    state: z.enum(SENT_MESSAGE_STATES).describe('`unclaimed`: a task that nobody has claimed'),
+    readAt: time.optional(),
+    acknowledgeBy: time.optional(),
+    overdue: z.boolean(),
+    taskId: z.string().optional(),
+  })
+  .meta({ id: 'SentMessage' });
 
 const getMessageState = (directMessage: DirectMessage): (typeof SENT_MESSAGE_STATES)[number] => {
   if (directMessage.evictedAt !== undefined) return 'evicted';
@@ -45,6 +47,7 @@ const toSentMessageView = (sent: DirectMessage | Task): z.output<typeof SentMess
 /** What became of messages once they were sent. */
 export const sentMessageRoutes: Route[] = [
   defineRoute({
+    operationId: 'listUnacknowledgedMessages',
     method: 'GET',
     path: '/v1/messages/unacknowledged',
     summary: 'List messages with `requires_ack` that nobody has acknowledged or claimed, oldest first',
@@ -64,6 +67,7 @@ export const sentMessageRoutes: Route[] = [
     },
   }),
   defineRoute({
+    operationId: 'getMessage',
     method: 'GET',
     path: '/v1/messages/{from}/{id}',
     summary: 'Get a direct message with its content and state',

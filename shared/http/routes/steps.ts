@@ -19,6 +19,7 @@ const notFound = { 404: { description: 'No such task or step' } };
 
 export const stepRoutes: Route[] = [
   defineRoute({
+    operationId: 'putStep',
     method: 'PUT',
     path: '/v1/tasks/{id}/steps/{name}',
     summary: 'Keep the result of a step with the task. The first value of a name stays, and the lease is renewed',
@@ -43,6 +44,7 @@ export const stepRoutes: Route[] = [
     },
   }),
   defineRoute({
+    operationId: 'getStep',
     method: 'GET',
     path: '/v1/tasks/{id}/steps/{name}',
     summary: 'Get the result of a step',

@@ -6,10 +6,12 @@ import { buildOpenApi } from '../openapi.ts';
 import { defineOpenRoute, defineRoute, type Route } from '../route.ts';
 import { memoizeJson } from './schemas.ts';
 
-const HealthView = z.object({
-  status: z.literal('ok'),
-  nats: z.enum(['connected', 'waiting']).optional().describe('the state of an embedded relay'),
-});
+const HealthView = z
+  .object({
+    status: z.literal('ok'),
+    nats: z.enum(['connected', 'waiting']).optional().describe('the state of an embedded relay'),
+  })
+  .meta({ id: 'Health' });
 
 const memoizeByConfig = (make: (config: Config) => object | Promise<object>) => {
   const described = new WeakMap<Config, () => Promise<Uint8Array>>();
@@ -27,6 +29,7 @@ export const createSystemRoutes = (all: () => readonly Route[]): Route[] => {
   return [
     defineOpenRoute(
       {
+        operationId: 'getHealth',
         method: 'GET',
         path: '/healthz',
         summary: 'Check whether Parley and its storage respond',
@@ -39,6 +42,7 @@ export const createSystemRoutes = (all: () => readonly Route[]): Route[] => {
     ),
     defineOpenRoute(
       {
+        operationId: 'getOpenApi',
         method: 'GET',
         path: '/openapi.json',
         summary: 'Get this API as OpenAPI',
@@ -48,6 +52,7 @@ export const createSystemRoutes = (all: () => readonly Route[]): Route[] => {
     ),
     defineOpenRoute(
       {
+        operationId: 'getAsyncApi',
         method: 'GET',
         path: '/asyncapi.json',
         summary: 'Get the NATS subjects and their messages as AsyncAPI',
@@ -56,6 +61,7 @@ export const createSystemRoutes = (all: () => readonly Route[]): Route[] => {
       async ({ config }) => ({ status: 200, json: await getAsyncApiJson(config) }),
     ),
     defineRoute({
+      operationId: 'listDomains',
       method: 'GET',
       path: '/v1/domains',
       summary: 'List the domains that tasks can be addressed to',

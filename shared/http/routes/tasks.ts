@@ -43,6 +43,7 @@ const buildTaskView = async (deps: Deps, task: Task, entries: HistoryEntry[]): P
 
 export const taskRoutes: Route[] = [
   defineRoute({
+    operationId: 'listTasks',
     method: 'GET',
     path: '/v1/tasks',
     summary: 'List tasks, newest first',
@@ -55,6 +56,7 @@ export const taskRoutes: Route[] = [
     },
   }),
   defineRoute({
+    operationId: 'requestTask',
     method: 'POST',
     path: '/v1/tasks',
     summary:
@@ -90,6 +92,7 @@ export const taskRoutes: Route[] = [
     },
   }),
   defineRoute({
+    operationId: 'getTask',
     method: 'GET',
     path: '/v1/tasks/{id}',
     summary:
@@ -120,6 +123,7 @@ export const taskRoutes: Route[] = [
     },
   }),
   defineRoute({
+    operationId: 'cancelTask',
     method: 'POST',
     path: '/v1/tasks/{id}/cancel',
     summary: 'Cancel a task',
@@ -134,6 +138,7 @@ export const taskRoutes: Route[] = [
     }),
   }),
   defineRoute({
+    operationId: 'answerTask',
     method: 'POST',
     path: '/v1/tasks/{id}/input',
     summary: 'Answer the question of the holder. The task then continues',
@@ -151,6 +156,7 @@ export const taskRoutes: Route[] = [
     },
   }),
   defineRoute({
+    operationId: 'retryTask',
     method: 'POST',
     path: '/v1/tasks/{id}/retry',
     summary: 'Retry a failed or expired task',
@@ -165,6 +171,7 @@ export const taskRoutes: Route[] = [
     }),
   }),
   defineRoute({
+    operationId: 'renewLease',
     method: 'POST',
     path: '/v1/tasks/{id}/renew',
     summary: 'Renew the lease of a claimed task',
@@ -184,6 +191,7 @@ export const taskRoutes: Route[] = [
     },
   }),
   defineRoute({
+    operationId: 'releaseTask',
     method: 'POST',
     path: '/v1/tasks/{id}/release',
     summary:

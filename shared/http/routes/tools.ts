@@ -5,7 +5,9 @@ import { deleteTool, getTool, listTools, registerTool, ToolRegistration } from '
 import { boundedCount, defineKeyRoute, defineRoute, type Route, recordBodyLimit } from '../route.ts';
 
 const { tool_name: _inPath, ...registrationFields } = ToolRegistration.shape;
-const ToolView = z.object({ name: z.string(), ...registrationFields, updated_at: z.iso.datetime() });
+const ToolView = z
+  .object({ name: z.string(), ...registrationFields, updated_at: z.iso.datetime() })
+  .meta({ id: 'Tool' });
 
 const toToolView = (tool: Tool): z.output<typeof ToolView> => ({
   name: tool.name,
@@ -22,6 +24,7 @@ const notFound = { 404: { description: 'No such tool' } };
 
 export const toolRoutes: Route[] = [
   defineKeyRoute({
+    operationId: 'putTool',
     method: 'PUT',
     path: '/v1/tools/{name}',
     summary: 'Register a tool, or replace its registration',
@@ -38,6 +41,7 @@ export const toolRoutes: Route[] = [
     },
   }),
   defineRoute({
+    operationId: 'listTools',
     method: 'GET',
     path: '/v1/tools',
     summary: 'List tools by name',
@@ -57,6 +61,7 @@ export const toolRoutes: Route[] = [
     },
   }),
   defineRoute({
+    operationId: 'getTool',
     method: 'GET',
     path: '/v1/tools/{name}',
     summary: 'Get a tool',
@@ -67,6 +72,7 @@ export const toolRoutes: Route[] = [
     }),
   }),
   defineKeyRoute({
+    operationId: 'removeTool',
     method: 'DELETE',
     path: '/v1/tools/{name}',
     summary: 'Remove a tool',

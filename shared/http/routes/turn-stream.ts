@@ -6,6 +6,7 @@ import { defineRoute, type Route } from '../route.ts';
 
 export const turnStreamRoutes: Route[] = [
   defineRoute({
+    operationId: 'streamTurn',
     method: 'GET',
     path: '/v1/turns/{agent_turn_id}/stream',
     summary: 'Stream the output of a turn as server-sent events, from its beginning or from `Last-Event-ID`',

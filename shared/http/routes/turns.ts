@@ -43,9 +43,13 @@ import {
   timeRange,
 } from './list-query.ts';
 
-const AdvanceResult = z.object({ duplicate: z.boolean().describe('whether the same call had been made before') });
-const Lease = z.object({ agent_turn_id: z.string(), turn_epoch: z.number(), inbox: z.array(wireMessageSchema) });
-const Enqueued = z.object({ agent_turn_id: z.string(), inbox_id: z.string() });
+const AdvanceResult = z
+  .object({ duplicate: z.boolean().describe('whether the same call had been made before') })
+  .meta({ id: 'AdvanceResult' });
+const Lease = z
+  .object({ agent_turn_id: z.string(), turn_epoch: z.number(), inbox: z.array(wireMessageSchema) })
+  .meta({ id: 'LeasedTurn' });
+const Enqueued = z.object({ agent_turn_id: z.string(), inbox_id: z.string() }).meta({ id: 'EnqueuedTurn' });
 const staleTurnResponse = {
   409: { description: '`stale_turn`: it is no longer the active turn. Nothing has changed' },
 };
@@ -71,6 +75,7 @@ const defineAdvanceRoute = <B extends { turn_epoch: number; agent_id?: string | 
   advance: (deps: Deps, holder: TurnHolder, body: B) => Promise<{ duplicate: boolean }>,
 ): Route =>
   defineRoute({
+    operationId: `${verb}Turn`,
     method: 'POST',
     path: `/v1/turns/{agent_turn_id}/${verb}`,
     summary,
@@ -86,6 +91,7 @@ const defineAdvanceRoute = <B extends { turn_epoch: number; agent_id?: string | 
 
 export const turnRoutes: Route[] = [
   defineRoute({
+    operationId: 'listTurns',
     method: 'GET',
     path: '/v1/turns',
     summary: 'List turns, newest first',
@@ -109,6 +115,7 @@ export const turnRoutes: Route[] = [
     },
   }),
   defineRoute({
+    operationId: 'enqueueTurn',
     method: 'POST',
     path: '/v1/turns',
     summary: 'Call an agent. The call queues one turn per correlation id',
@@ -137,6 +144,7 @@ export const turnRoutes: Route[] = [
     },
   }),
   defineRoute({
+    operationId: 'leaseTurn',
     method: 'POST',
     path: '/v1/turns/lease',
     summary: 'Lease the next turn of an agent, or the suspended turn that can resume',
@@ -191,6 +199,7 @@ export const turnRoutes: Route[] = [
     });
   }),
   defineRoute({
+    operationId: 'stopTurn',
     method: 'POST',
     path: '/v1/turns/{agent_turn_id}/stop',
     summary: 'Stop a turn. A turn that nobody has leased has the epoch 0',
@@ -204,6 +213,7 @@ export const turnRoutes: Route[] = [
     },
   }),
   defineRoute({
+    operationId: 'reportToolResult',
     method: 'POST',
     path: '/v1/turns/{agent_turn_id}/reports',
     summary: 'Report the result of a tool call. Each call has one report',
@@ -229,6 +239,7 @@ export const turnRoutes: Route[] = [
     },
   }),
   defineRoute({
+    operationId: 'getTurn',
     method: 'GET',
     path: '/v1/turns/{agent_turn_id}',
     summary: 'Get a turn with its steps and the tools that it waits for',
@@ -242,6 +253,7 @@ export const turnRoutes: Route[] = [
 
 export const agentStateRoutes: Route[] = [
   defineRoute({
+    operationId: 'getAgentState',
     method: 'GET',
     path: '/v1/agents/{id}/head',
     summary: 'Get the execution state of an agent',

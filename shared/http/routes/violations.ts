@@ -4,20 +4,22 @@ import { VIOLATION_ACTIONS, VIOLATION_SEVERITIES, type Violation } from '../../m
 import { toIso } from '../../ports/clock.ts';
 import { boundedCount, defineKeyRoute, type Route, timeOrderedCursor } from '../route.ts';
 
-const ViolationView = z.object({
-  id: z.string(),
-  at: z.iso.datetime(),
-  law: z.string(),
-  code: z.string(),
-  severity: z.enum(VIOLATION_SEVERITIES),
-  action: z.enum(VIOLATION_ACTIONS).describe('the reaction of Parley'),
-  detail: z.string(),
-  agent: z.string().describe('the sender'),
-  to: z.string().optional(),
-  dialect: z.string(),
-  messageId: z.string(),
-  taskId: z.string().optional(),
-});
+const ViolationView = z
+  .object({
+    id: z.string(),
+    at: z.iso.datetime(),
+    law: z.string(),
+    code: z.string(),
+    severity: z.enum(VIOLATION_SEVERITIES),
+    action: z.enum(VIOLATION_ACTIONS).describe('the reaction of Parley'),
+    detail: z.string(),
+    agent: z.string().describe('the sender'),
+    to: z.string().optional(),
+    dialect: z.string(),
+    messageId: z.string(),
+    taskId: z.string().optional(),
+  })
+  .meta({ id: 'Violation' });
 
 const toViolationView = (violation: Violation): z.output<typeof ViolationView> => {
   const { id, law, code, severity, action, detail, agent, to, dialect, messageId, taskId, happenedAt } = violation;
@@ -27,6 +29,7 @@ const toViolationView = (violation: Violation): z.output<typeof ViolationView> =
 
 export const violationRoutes: Route[] = [
   defineKeyRoute({
+    operationId: 'listViolations',
     method: 'GET',
     path: '/v1/violations',
     summary: 'List messages that broke a rule of their protocol, newest first',

@@ -17,58 +17,62 @@ import { listLinks } from '../dependencies/link-fanout.ts';
 const time = z.iso.datetime().optional();
 const anyValue = z.unknown();
 
-const ErrorView = z.looseObject({
-  code: z.string(),
-  message: z.string(),
-  recoverable: z.boolean(),
-  details: anyValue.optional(),
-});
+const ErrorView = z
+  .looseObject({
+    code: z.string(),
+    message: z.string(),
+    recoverable: z.boolean(),
+    details: anyValue.optional(),
+  })
+  .meta({ id: 'TaskError' });
 
 /** A Task Format response with more fields. */
-export const TaskView = z.object({
-  id: z.string(),
-  status: z.enum(['pending', 'in_progress', 'input_required', 'completed', 'failed', 'cancelled']),
-  result: anyValue.optional(),
-  artifacts: z.array(z.looseObject({ name: z.string(), type: z.string() })).optional(),
-  input: anyValue.optional().describe('the question of the agent, while the status is `input_required`'),
-  error: ErrorView.optional().describe('the reason of the failure'),
-  metadata: z.looseObject({
-    startedAt: time,
-    completedAt: time,
-    duration_ms: z.number().optional(),
-    agent: z.string().optional(),
-    retryCount: z.number(),
-  }),
-  state: z.enum(TASK_STATUSES).describe('more precise than `status`'),
-  type: z.string(),
-  payload: anyValue.optional().describe('the input of the task'),
-  domain: z.string().optional(),
-  priority: z.enum(PRIORITIES),
-  dialect: z.string(),
-  from: z.string(),
-  to: z.string().optional(),
-  conversationId: z.string().optional(),
-  user: z.string().optional(),
-  parentTaskId: z.string().optional(),
-  graphId: z.string().optional().describe('the graph that the task belongs to'),
-  dependencies: z.array(z.string()).optional().describe('the dependencies that are not completed yet'),
-  subtasks: z.array(z.string()).optional().describe('the ids of the first 100 subtasks'),
-  createdAt: z.iso.datetime(),
-  expiresAt: time.describe('the end of its time to live'),
-  retryAt: time.describe('the time of the next attempt'),
-  lastError: ErrorView.optional().describe('the error of the last attempt, while the task is open'),
-  attempt: z.number(),
-  maxAttempts: z.number(),
-  lease: z.object({ until: z.iso.datetime() }).optional(),
-  claim: anyValue.optional().describe('the message of the agent that claimed it'),
-  progress: anyValue.optional(),
-  cancelledBy: z.string().optional().describe('who cancelled it; `parley` if a graph skipped it'),
-  deadLettered: z.boolean().describe('whether the task is a dead letter'),
-  traceparent: z.string(),
-  tracestate: z.string().optional(),
-  baggage: z.string().optional(),
-  history: z.array(z.looseObject({ at: z.iso.datetime(), event: z.string() })).optional(),
-});
+export const TaskView = z
+  .object({
+    id: z.string(),
+    status: z.enum(['pending', 'in_progress', 'input_required', 'completed', 'failed', 'cancelled']),
+    result: anyValue.optional(),
+    artifacts: z.array(z.looseObject({ name: z.string(), type: z.string() })).optional(),
+    input: anyValue.optional().describe('the question of the agent, while the status is `input_required`'),
+    error: ErrorView.optional().describe('the reason of the failure'),
+    metadata: z.looseObject({
+      startedAt: time,
+      completedAt: time,
+      duration_ms: z.number().optional(),
+      agent: z.string().optional(),
+      retryCount: z.number(),
+    }),
+    state: z.enum(TASK_STATUSES).describe('more precise than `status`'),
+    type: z.string(),
+    payload: anyValue.optional().describe('the input of the task'),
+    domain: z.string().optional(),
+    priority: z.enum(PRIORITIES),
+    dialect: z.string(),
+    from: z.string(),
+    to: z.string().optional(),
+    conversationId: z.string().optional(),
+    user: z.string().optional(),
+    parentTaskId: z.string().optional(),
+    graphId: z.string().optional().describe('the graph that the task belongs to'),
+    dependencies: z.array(z.string()).optional().describe('the dependencies that are not completed yet'),
+    subtasks: z.array(z.string()).optional().describe('the ids of the first 100 subtasks'),
+    createdAt: z.iso.datetime(),
+    expiresAt: time.describe('the end of its time to live'),
+    retryAt: time.describe('the time of the next attempt'),
+    lastError: ErrorView.optional().describe('the error of the last attempt, while the task is open'),
+    attempt: z.number(),
+    maxAttempts: z.number(),
+    lease: z.object({ until: z.iso.datetime() }).optional(),
+    claim: anyValue.optional().describe('the message of the agent that claimed it'),
+    progress: anyValue.optional(),
+    cancelledBy: z.string().optional().describe('who cancelled it; `parley` if a graph skipped it'),
+    deadLettered: z.boolean().describe('whether the task is a dead letter'),
+    traceparent: z.string(),
+    tracestate: z.string().optional(),
+    baggage: z.string().optional(),
+    history: z.array(z.looseObject({ at: z.iso.datetime(), event: z.string() })).optional(),
+  })
+  .meta({ id: 'Task' });
 export type TaskView = z.output<typeof TaskView>;
 
 const RESPONSE_STATUS: Record<TaskStatus, TaskView['status']> = {

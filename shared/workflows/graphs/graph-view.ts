@@ -23,25 +23,29 @@ const NodeView = z.object({
 });
 type NodeView = z.output<typeof NodeView>;
 
-export const GraphView = z.object({
-  graphId: z.string(),
-  conversationId: z.string().optional(),
-  status: z
-    .enum(['in_progress', ...GRAPH_ENDS])
-    .describe('`completed` if all nodes are; `failed` or `cancelled` if no node is open and one is'),
-  nodes: z.array(NodeView),
-  edges: z.array(z.object({ from: z.string(), to: z.string() })),
-  createdAt: z.iso.datetime(),
-  endedAt: z.iso.datetime().optional(),
-  cancelledBy: z.string().optional(),
-});
+export const GraphView = z
+  .object({
+    graphId: z.string(),
+    conversationId: z.string().optional(),
+    status: z
+      .enum(['in_progress', ...GRAPH_ENDS])
+      .describe('`completed` if all nodes are; `failed` or `cancelled` if no node is open and one is'),
+    nodes: z.array(NodeView),
+    edges: z.array(z.object({ from: z.string(), to: z.string() })),
+    createdAt: z.iso.datetime(),
+    endedAt: z.iso.datetime().optional(),
+    cancelledBy: z.string().optional(),
+  })
+  .meta({ id: 'Graph' });
 export type GraphView = z.output<typeof GraphView>;
 
 /** In a list. */
-export const GraphSummary = GraphView.omit({ nodes: true, edges: true }).extend({
-  from: z.string(),
-  nodes: z.number(),
-});
+export const GraphSummary = GraphView.omit({ nodes: true, edges: true })
+  .extend({
+    from: z.string(),
+    nodes: z.number(),
+  })
+  .meta({ id: 'GraphSummary' });
 
 export const toGraphSummary = (graph: Graph): z.output<typeof GraphSummary> => ({
   graphId: graph.id,
