@@ -41,7 +41,7 @@ export const executeDirectMessage = async (
   directMessage: DirectMessageCommand,
 ): Promise<CreateTaskResult> => {
   const isShown = !(await failByRequestId(deps, sender, directMessage));
-  if (directMessage.controlCommand) assertCoordinator(caller, 'give orders');
+  if (directMessage.needsCoordinator) assertCoordinator(caller, 'give orders');
   const sent = await sendDirectMessage(
     deps,
     { project: caller.project, dialect, trace, isVisible: isShown },

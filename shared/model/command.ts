@@ -174,6 +174,8 @@ export interface DirectMessageCommand extends BaseMessage {
   failsRequest?: { requestId: string; error: TaskError };
   /** Listed until somebody closes it. */
   isGap?: boolean;
+  /** Whether Parley itself executes it or not. */
+  needsCoordinator?: true;
   controlCommand?: ControlCommand;
   statusReport?: StatusReport;
 }

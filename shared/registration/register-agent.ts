@@ -53,6 +53,12 @@ export const Registration = z.strictObject({
   transport: z.enum(['http', 'nats']).default('http').describe('how it is reached'),
   versions: boundedArray(name, { max: 16 }).optional().describe('the protocol versions that the agent supports'),
   publicKey: z.string().max(4096).optional().describe('the key for signatures, as PEM or as base64 of DER'),
+  encryptionKey: z
+    .string()
+    .max(4096)
+    .refine((key) => !isPrivateKey(key), 'must be a public key, not a private one')
+    .optional()
+    .describe('the public key for content that only this agent is to read, in any form. It is shown to all agents'),
   hmacSecret: z
     .string()
     .max(512)
@@ -126,7 +132,7 @@ export const registerAgent = async (
   if (wanted.transport === 'nats' && !hasRelay(deps.config, project)) {
     throw new ParleyError(
       'invalid_request',
-      `The project ${project} has no relay, so that "via": "nats" reaches nobody.`,
+      `The project ${project} has no relay, so that "transport": "nats" reaches nobody.`,
     );
   }
   assertMaxSize('The registration', wanted, deps.config.limits.extensionBytes);

@@ -5,7 +5,6 @@ import { AgentOsManifest } from '../../shared/dialects/agent-os/manifest.ts';
 import * as payloads from '../../shared/dialects/common-ground/payloads.ts';
 import { DIALECTS } from '../../shared/dialects/registry.ts';
 import { routes } from '../../shared/http/routes/routes.ts';
-import { validate } from '../../shared/kernel/json/parse-or-throw.ts';
 import { NatsEnvelope } from '../../shared/nats/nats-message.ts';
 import { RelayItemSchema } from '../../shared/nats/relay-item-schema.ts';
 import { testParley } from '../support/test-parley.ts';
@@ -60,7 +59,7 @@ describe('list bounds', () => {
     const mr = DIALECTS.find(({ name }) => name === 'message-routing');
     assert.ok(mr);
     const files_modified = Array(100_000).fill(1);
-    const issues = validate(mr.schema, {
+    const issues = mr.validate({
       type: 'result',
       payload: { status: 'success', deliverables: { files_modified } },
     });

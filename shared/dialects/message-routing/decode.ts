@@ -12,8 +12,9 @@ import {
   DEFAULT_PRIORITY,
   hasMessageRoutingType,
   type MessageOfType,
-  MessageRoutingMessage,
+  type MessageRoutingMessage,
   type NoteMessage,
+  pickMessageSchema,
   UntypedMessageRoutingMessage,
 } from './schema.ts';
 
@@ -29,7 +30,7 @@ export const decode = (wire: JsonObject, config: Config): Command =>
     assertSameMajorVersion(wire.version, MESSAGE_ROUTING_VERSION);
     if (!hasMessageRoutingType(wire))
       parseOrThrow(UntypedMessageRoutingMessage, wire, 'invalid_message', MESSAGE_LABEL);
-    return toCommand(parseOrThrow(MessageRoutingMessage, wire, 'invalid_message', MESSAGE_LABEL), config);
+    return toCommand(parseOrThrow(pickMessageSchema(wire), wire, 'invalid_message', MESSAGE_LABEL), config);
   });
 
 const MESSAGE_LABEL = 'The message-routing message';
@@ -119,7 +120,7 @@ const computeTtlSeconds = (timestamp: string, deadline: string | undefined): num
 const NO_TASK_NOTICE =
   'The result ends no task: it was delivered as a message. correlation_id names an open task that `to` gave to `from`.';
 
-/** `partial` completes the task too, and says so in its output. What follows is told as a message. */
+/** `partial` completes the task too, and says so in its output; so does a status that is encrypted. What follows is told as a message. */
 const toOutcomeCommand = (wire: MessageOfType<'result'>, acknowledgeMs: number): Command => {
   const payload = toJsonObject(wire.payload);
   const about = {
@@ -146,7 +147,7 @@ const toOutcomeCommand = (wire: MessageOfType<'result'>, acknowledgeMs: number):
 const FAILURE_CODE = 'internal_error';
 const MAX_TEXT_LENGTH = 4000;
 
-const toPartialFlag = (status: string): true | undefined => (status === 'partial' ? true : undefined);
+const toPartialFlag = (status: string | undefined): true | undefined => (status === 'partial' ? true : undefined);
 
 /** About the task that it answers, or the only one that is open; where there is none, it is a message like any other. */
 const toReportCommand = (wire: MessageOfType<'status-update'>, acknowledgeMs: number): Command => {
@@ -156,7 +157,7 @@ const toReportCommand = (wire: MessageOfType<'status-update'>, acknowledgeMs: nu
     ...toTaskReference(wire, extensions),
     fallback: {
       ...toDirectMessageCommand(wire, acknowledgeMs),
-      statusReport: { status, progress, message, confidence, blockers },
+      statusReport: status && { status, progress, message, confidence, blockers },
     },
   };
   if (status === 'failed') {
@@ -186,7 +187,8 @@ const toControlMessage = (wire: MessageOfType<'command'>, acknowledgeMs: number)
   const { reason, timeout_ms } = parameters;
   return {
     ...toDirectMessageCommand(wire, timeout_ms ?? acknowledgeMs),
-    controlCommand: { action, reason, timeoutMs: timeout_ms },
+    needsCoordinator: true,
+    controlCommand: action && { action, reason, timeoutMs: timeout_ms },
   };
 };
 

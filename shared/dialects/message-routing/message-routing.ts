@@ -8,7 +8,8 @@ import {
   hasMessageRoutingType,
   MAX_TRANSLATED_BYTES,
   MESSAGE_ROUTING_TYPES,
-  MessageRoutingMessage,
+  PublishedMessage,
+  pickMessageSchema,
   UntypedMessageRoutingMessage,
 } from './schema.ts';
 
@@ -25,11 +26,11 @@ export const messageRoutingDialect: Dialect = {
   maxContentBytes: MAX_TRANSLATED_BYTES,
   getMaxMessageBytes: ({ dialects }) => dialects[MESSAGE_ROUTING].messageBytes,
   getInboxLimit: ({ dialects }) => dialects[MESSAGE_ROUTING].inboxLimit,
-  schema: MessageRoutingMessage,
+  schema: PublishedMessage,
   fieldNames: Object.keys(UntypedMessageRoutingMessage.shape),
   types: MESSAGE_ROUTING_TYPES,
   validate: (message) =>
-    validate(hasMessageRoutingType(message) ? MessageRoutingMessage : UntypedMessageRoutingMessage, message),
+    validate(hasMessageRoutingType(message) ? pickMessageSchema(message) : UntypedMessageRoutingMessage, message),
   isRecognized: (message) => message.msg_id !== undefined,
   listCorrelationIds: ({ msg_id, correlation_id }) => [msg_id, correlation_id],
   listDependencyIds: ({ payload }) => {

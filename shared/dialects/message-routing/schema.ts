@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { AGENT_ID } from '../../identity/agents/agent.ts';
 import { SHORT_ID } from '../../kernel/ids.ts';
 import { boundedArray } from '../../kernel/json/bounded-schemas.ts';
-import type { JsonObject } from '../../kernel/json/json.ts';
+import { isObject, type JsonObject } from '../../kernel/json/json.ts';
 import { jsonObject, jsonValue } from '../../kernel/json/parse-or-throw.ts';
 import { DAY_MS } from '../../kernel/retention.ts';
 import { MAX_SEQUENCE } from '../../model/command.ts';
@@ -38,46 +38,34 @@ const envelope = {
   priority: z.number().int().min(0).max(10).optional().meta({ default: DEFAULT_PRIORITY }),
 };
 
-const StatusUpdate = z.looseObject({
-  ...envelope,
-  type: z.literal('status-update'),
-  payload: z.looseObject({
-    status: z.enum(['in_progress', 'completed', 'failed', 'blocked']),
-    progress: share.optional(),
-    message: z.string().optional(),
-    confidence: share.optional(),
-    blockers: texts.optional(),
-  }),
+const StatusUpdatePayload = z.looseObject({
+  status: z.enum(['in_progress', 'completed', 'failed', 'blocked']),
+  progress: share.optional(),
+  message: z.string().optional(),
+  confidence: share.optional(),
+  blockers: texts.optional(),
 });
 
-const TaskDelegation = z.looseObject({
-  ...envelope,
-  type: z.literal('task-delegation'),
-  payload: z.looseObject({
-    task: z.string().min(1),
-    context: z
-      .looseObject({ files: texts.optional(), dependencies: texts.optional(), deadline: time.optional() })
-      .optional(),
-    metadata: z
-      .looseObject({ original_requester: agentId.optional(), delegation_reason: z.string().optional() })
-      .optional(),
-  }),
+const TaskDelegationPayload = z.looseObject({
+  task: z.string().min(1),
+  context: z
+    .looseObject({ files: texts.optional(), dependencies: texts.optional(), deadline: time.optional() })
+    .optional(),
+  metadata: z
+    .looseObject({ original_requester: agentId.optional(), delegation_reason: z.string().optional() })
+    .optional(),
 });
 
-const Result = z.looseObject({
-  ...envelope,
-  type: z.literal('result'),
-  payload: z.looseObject({
-    status: z.enum(['success', 'failure', 'partial']),
-    deliverables: z
-      .looseObject({ files_modified: texts.optional(), tests_added: texts.optional(), artifacts: texts.optional() })
-      .optional(),
-    metrics: z
-      .looseObject({ confidence: share.optional(), test_coverage: share.optional(), duration_ms: count.optional() })
-      .optional(),
-    issues: texts.optional(),
-    next_steps: texts.optional(),
-  }),
+const ResultPayload = z.looseObject({
+  status: z.enum(['success', 'failure', 'partial']),
+  deliverables: z
+    .looseObject({ files_modified: texts.optional(), tests_added: texts.optional(), artifacts: texts.optional() })
+    .optional(),
+  metrics: z
+    .looseObject({ confidence: share.optional(), test_coverage: share.optional(), duration_ms: count.optional() })
+    .optional(),
+  issues: texts.optional(),
+  next_steps: texts.optional(),
 });
 
 /** Longer than any agent is away on purpose. */
@@ -85,44 +73,61 @@ const MAX_TIMEOUT_MS = 7 * DAY_MS;
 
 export const CONTROL_ACTIONS = ['start', 'pause', 'resume', 'stop', 'health_check'] as const;
 
-const Command = z.looseObject({
-  ...envelope,
-  type: z.literal('command'),
-  payload: z.looseObject({
-    action: z.enum(CONTROL_ACTIONS),
-    parameters: z
-      .looseObject({
-        reason: z.string().optional(),
-        timeout_ms: z.number().int().min(1).max(MAX_TIMEOUT_MS).optional(),
-      })
-      .optional(),
-  }),
+const CommandPayload = z.looseObject({
+  action: z.enum(CONTROL_ACTIONS),
+  parameters: z
+    .looseObject({
+      reason: z.string().optional(),
+      timeout_ms: z.number().int().min(1).max(MAX_TIMEOUT_MS).optional(),
+    })
+    .optional(),
 });
 
-const Heartbeat = z.looseObject({
-  ...envelope,
-  type: z.literal('heartbeat'),
-  payload: z.looseObject({
-    health: z.enum(['healthy', 'degraded', 'unhealthy']),
-    metrics: z
-      .looseObject({
-        cpu_usage: share.optional(),
-        memory_mb: z.number().min(0).optional(),
-        active_tasks: count.optional(),
-      })
-      .optional(),
-    uptime_ms: count.optional(),
-  }),
+const HeartbeatPayload = z.looseObject({
+  health: z.enum(['healthy', 'degraded', 'unhealthy']),
+  metrics: z
+    .looseObject({
+      cpu_usage: share.optional(),
+      memory_mb: z.number().min(0).optional(),
+      active_tasks: count.optional(),
+    })
+    .optional(),
+  uptime_ms: count.optional(),
 });
 
-export const MessageRoutingMessage = z.discriminatedUnion('type', [
-  StatusUpdate,
-  TaskDelegation,
-  Result,
-  Command,
-  Heartbeat,
+const defineMessage = <T extends string, P extends z.ZodType>(type: T, payload: P) =>
+  z.looseObject({ ...envelope, type: z.literal(type), payload });
+
+const MessageRoutingMessage = z.discriminatedUnion('type', [
+  defineMessage('status-update', StatusUpdatePayload),
+  defineMessage('task-delegation', TaskDelegationPayload),
+  defineMessage('result', ResultPayload),
+  defineMessage('command', CommandPayload),
+  defineMessage('heartbeat', HeartbeatPayload),
 ]);
-export type MessageRoutingMessage = z.output<typeof MessageRoutingMessage>;
+
+const allowEncrypted = <S extends z.ZodRawShape>(payload: z.ZodObject<S, z.core.$loose>) =>
+  payload.partial().extend({ encrypted: jsonObject });
+
+/** Only its recipient can read `encrypted`. What stands beside it is as in any other message, and may be missing. */
+const EncryptedMessage = z.discriminatedUnion('type', [
+  defineMessage('status-update', allowEncrypted(StatusUpdatePayload)),
+  defineMessage('task-delegation', allowEncrypted(TaskDelegationPayload)),
+  defineMessage('result', allowEncrypted(ResultPayload)),
+  defineMessage('command', allowEncrypted(CommandPayload)),
+  defineMessage('heartbeat', allowEncrypted(HeartbeatPayload)),
+]);
+
+/** As `GET /schemas/message-routing.json` has them. */
+export const PublishedMessage = z.discriminatedUnion('type', [
+  defineMessage('status-update', z.union([StatusUpdatePayload, allowEncrypted(StatusUpdatePayload)])),
+  defineMessage('task-delegation', z.union([TaskDelegationPayload, allowEncrypted(TaskDelegationPayload)])),
+  defineMessage('result', z.union([ResultPayload, allowEncrypted(ResultPayload)])),
+  defineMessage('command', z.union([CommandPayload, allowEncrypted(CommandPayload)])),
+  defineMessage('heartbeat', z.union([HeartbeatPayload, allowEncrypted(HeartbeatPayload)])),
+]);
+
+export type MessageRoutingMessage = z.output<typeof MessageRoutingMessage> | z.output<typeof EncryptedMessage>;
 export type MessageOfType<T extends MessageRoutingMessage['type']> = Extract<MessageRoutingMessage, { type: T }>;
 
 export const MESSAGE_ROUTING_TYPES = MessageRoutingMessage.options.map((option) => option.shape.type.value);
@@ -137,6 +142,12 @@ export const UntypedMessageRoutingMessage = z.looseObject({
 /** What is delivered as it is, whatever its type. */
 export const NoteMessage = z.looseObject({ ...envelope, type: z.string(), payload: jsonValue });
 export type NoteMessage = z.output<typeof NoteMessage>;
+
+/** By which a message of a known type is checked. */
+export const pickMessageSchema = (message: JsonObject): z.ZodType<MessageRoutingMessage> =>
+  isEncrypted(message) ? EncryptedMessage : MessageRoutingMessage;
+
+const isEncrypted = ({ payload }: { payload?: unknown }): boolean => isObject(payload) && isObject(payload.encrypted);
 
 export const hasMessageRoutingType = ({ type }: JsonObject): boolean =>
   MESSAGE_ROUTING_TYPES.some((known) => known === type);

@@ -68,6 +68,7 @@ const toAgentView = (deps: Deps, registered: RegisteredAgent, depth?: InboxDepth
     transport,
     versions,
     publicKey,
+    encryptionKey: agent.encryptionKey,
     signing: agent.signing,
     limits,
     role: Registration.shape.role.parse(agent.role),

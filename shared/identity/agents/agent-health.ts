@@ -10,7 +10,7 @@ import { recordInstanceActivity } from './agent-instances.ts';
 
 export interface Heartbeat {
   sentAt: number;
-  status: string;
+  status?: string;
   capabilities?: string[];
   uptime?: number;
   activeTaskCount?: number;
@@ -24,6 +24,7 @@ export interface Heartbeat {
 
 /** Fields missing in the newest heartbeat are unset. */
 const HEARTBEAT_FIELDS = [
+  'status',
   'capabilities',
   'uptime',
   'activeTaskCount',

@@ -21,6 +21,8 @@ export interface Agent extends Item {
   transport: 'http' | 'nats';
   versions?: string[];
   publicKey?: string;
+  /** Of any form: Parley encrypts nothing. */
+  encryptionKey?: string;
   signing?: 'off' | 'warn' | 'enforce';
   limits?: JsonObject;
   manifest?: JsonObject;

@@ -9,7 +9,7 @@ import { toIso } from '../../../ports/clock.ts';
 import { assertSameMajorVersion } from '../../codec-helpers.ts';
 import { MESSAGE_ROUTING, MESSAGE_ROUTING_VERSION, toCommand, toNote } from '../decode.ts';
 import { withProtocolError } from '../protocol-error.ts';
-import { MessageRoutingMessage, NoteMessage } from '../schema.ts';
+import { NoteMessage, pickMessageSchema } from '../schema.ts';
 import { CFN, CfnMessage } from './schema.ts';
 
 /** What fits the document is what the document says; anything else is delivered as a message of its type. */
@@ -19,7 +19,7 @@ export const decode = (wire: JsonObject, config: Config): Command =>
     assertSameMajorVersion(wire.version, MESSAGE_ROUTING_VERSION);
     const said = parseOrThrow(CfnMessage, wire, 'invalid_message', 'The message');
     const message = toDocument(said);
-    const parsed = MessageRoutingMessage.safeParse(message);
+    const parsed = pickMessageSchema(message).safeParse(message);
     const command = parsed.success
       ? toCommand(parsed.data, config)
       : toNote(NoteMessage.parse(message), `${CFN}.${said.type}`, config);
