@@ -5,98 +5,9 @@ import { assertRefused } from '../http/refusal.ts';
 import { eventually } from '../support/eventually.ts';
 import { consumerOf, nextOf, relaySite } from '../support/relay-site.ts';
 import { testParley } from '../support/test-parley.ts';
+import { ROUND_TABLE } from './document-messages.ts';
 
-const TASK_ID = '550e8400-e29b-41d4-a716-446655440000';
-
-/** As the document has them, but for nothing. */
-const request = {
-  id: TASK_ID,
-  version: '1.0',
-  type: 'task.request',
-  from: 'tim',
-  to: 'galahad',
-  timestamp: '2026-02-08T15:00:00Z',
-  priority: 'normal',
-  ttl: 3600,
-  payload: {
-    task: 'security.briefing',
-    params: { scope: 'daily', focus: ['cve', 'threat-intel', 'incidents'], since: '2026-02-07T00:00:00Z' },
-    responseFormat: 'markdown',
-    maxTokens: 4000,
-  },
-};
-const claimed = {
-  id: '660e8400-e29b-41d4-a716-446655440001',
-  version: '1.0',
-  type: 'task.claimed',
-  from: 'galahad',
-  timestamp: '2026-02-08T15:00:01Z',
-  correlationId: TASK_ID,
-  payload: { estimatedDurationSeconds: 120, message: 'Acknowledged. Scanning threat feeds...' },
-};
-const progress = {
-  id: '770e8400-e29b-41d4-a716-446655440002',
-  version: '1.0',
-  type: 'task.progress',
-  from: 'galahad',
-  timestamp: '2026-02-08T15:00:30Z',
-  correlationId: TASK_ID,
-  payload: {
-    percent: 60,
-    message: 'Analyzed 3/5 threat feeds. Spawning CVE sub-agent.',
-    subTasks: [
-      { id: 'sub-001', status: 'completed', description: 'RSS feed analysis' },
-      { id: 'sub-002', status: 'in_progress', description: 'CVE deep dive' },
-    ],
-  },
-};
-const result = {
-  id: '880e8400-e29b-41d4-a716-446655440003',
-  version: '1.0',
-  type: 'task.result',
-  from: 'galahad',
-  to: 'tim',
-  timestamp: '2026-02-08T15:02:00Z',
-  correlationId: TASK_ID,
-  payload: {
-    status: 'completed',
-    result: {
-      format: 'markdown',
-      content: '## Security Briefing — 2026-02-08\n\n### Critical\n- CVE-2026-1234: ...',
-      metadata: { sourcesChecked: 5, threatsFound: 3, criticalCount: 1, processingTimeMs: 119000 },
-    },
-  },
-};
-const failed = {
-  id: '990e8400-e29b-41d4-a716-446655440004',
-  version: '1.0',
-  type: 'task.failed',
-  from: 'galahad',
-  to: 'tim',
-  timestamp: '2026-02-08T15:02:00Z',
-  correlationId: TASK_ID,
-  payload: {
-    error: 'rate_limited',
-    message: 'LLM API rate limit exceeded. Retry after 60s.',
-    retryable: true,
-    retryAfterSeconds: 60,
-  },
-};
-const heartbeat = {
-  id: 'aa0e8400-e29b-41d4-a716-446655440005',
-  version: '1.0',
-  type: 'heartbeat',
-  from: 'galahad',
-  timestamp: '2026-02-08T15:00:00Z',
-  payload: {
-    status: 'healthy',
-    uptime: 86400,
-    capabilities: ['security.briefing', 'security.cve-analysis', 'security.threat-scan'],
-    activeTaskCount: 1,
-    model: 'claude-sonnet-4-20250514',
-    version: '1.0.0',
-  },
-};
+const { request, claimed, progress, result, failed, heartbeat } = ROUND_TABLE;
 
 describe('examples of the Round Table document', () => {
   for (const [how, profile] of [
@@ -133,7 +44,7 @@ describe('examples of the Round Table document', () => {
     assert.equal(subject, 'roundtable.tasks.security.briefing');
     assert.deepEqual(body, request);
     const say = (topic: string, message: object) => jetstream(site.client).publish(topic, JSON.stringify(message));
-    const inState = (state: string) => eventually(async () => assert.equal((await tim.task(TASK_ID)).state, state));
+    const inState = (state: string) => eventually(async () => assert.equal((await tim.task(request.id)).state, state));
     await say('roundtable.events.task.claimed', claimed);
     await inState('claimed');
     await say('roundtable.events.task.progress', progress);
@@ -141,7 +52,7 @@ describe('examples of the Round Table document', () => {
     await say('roundtable.heartbeat.galahad', heartbeat);
     await say('roundtable.results.security.550e8400', result);
     await inState('completed');
-    assert.deepEqual((await tim.task(TASK_ID)).result, result.payload.result);
+    assert.deepEqual((await tim.task(request.id)).result, result.payload.result);
     await eventually(() => assert.equal(relay.metrics.getCount('ingress', 'messages'), 4));
     assert.equal(relay.metrics.getCount('ingress', 'dead_letters'), 0);
   });
