@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { defineConfig } from '../../shared/config/config.ts';
 import { DIALECT_NAMES } from '../../shared/dialects/registry.ts';
+import { findExample } from '../../shared/http/examples.ts';
 import { buildOpenApi, getResource } from '../../shared/http/openapi.ts';
 import type { Access, Route } from '../../shared/http/route.ts';
 import { routes } from '../../shared/http/routes/routes.ts';
@@ -92,6 +93,11 @@ const listCalls = (): Call[] => {
   return routes.map((route) => {
     const operation = paths[route.path]?.[route.method.toLowerCase()];
     if (!operation) throw new Error(`the OpenAPI document lacks ${getHeading(route)}`);
+    if (!findExample(route.operationId)) {
+      throw new Error(
+        `${getHeading(route)} has no example: add ${route.operationId} to test/http/examples/story.ts, and run test/http/examples/write-examples.ts`,
+      );
+    }
     return { route, operation };
   });
 };

@@ -1,4 +1,5 @@
 import { DIALECT_NAMES } from '../dialects/registry.ts';
+import { findExample } from './examples.ts';
 import { toJsonSchema } from './openapi-schemas.ts';
 import { MAX_PARAM_BYTES, MAX_PARAM_LENGTH, type Route } from './route.ts';
 
@@ -13,16 +14,26 @@ const PATH_PARAMETER = {
   schema: { type: 'string', minLength: 1, maxLength: MAX_PARAM_LENGTH },
 };
 
-const listPathParameters = ({ path }: Route): object[] =>
-  [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({ name, in: 'path', required: true, ...PATH_PARAMETER }));
+const listPathParameters = ({ path, operationId }: Route): object[] => {
+  const { params } = findExample(operationId) ?? {};
+  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => ({
+    name,
+    in: 'path',
+    required: true,
+    ...PATH_PARAMETER,
+    example: params?.[name],
+  }));
+};
 
-const listQueryParameters = ({ query }: Route): object[] => {
+const listQueryParameters = ({ query, operationId }: Route): object[] => {
+  const example = findExample(operationId);
   const { properties = {}, required = [] } = toJsonSchema(query, 'input');
   return Object.entries(properties).map(([name, schema]) => ({
     name,
     in: 'query',
     required: required.includes(name),
     schema,
+    example: example?.query?.[name],
   }));
 };
 

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import type { Config } from '../config/config.ts';
 import { DIALECTS } from '../dialects/registry.ts';
 import { STATUS_BY_CODE } from '../kernel/errors.ts';
+import { findExample } from './examples.ts';
 import { listParameters } from './openapi-parameters.ts';
 import { OpenApiSchemas, toJsonSchema } from './openapi-schemas.ts';
 import { noBody, type Route } from './route.ts';
@@ -81,7 +82,10 @@ const buildRequestBody = (route: Route, config: Config, schemas: OpenApiSchemas)
   return {
     description: `At most ${maxBytes} bytes.`,
     required: !route.body.safeParse(undefined).success,
-    content: toJsonContent(described ? schemas.add(name, described) : schemas.describe(route.body, 'input', name)),
+    content: toJsonContent(
+      described ? schemas.add(name, described) : schemas.describe(route.body, 'input', name),
+      findExample(route.operationId)?.body,
+    ),
     'x-max-bytes': maxBytes,
   };
 };
@@ -90,9 +94,14 @@ const buildContent = ({ operationId, responses }: Route, status: number, schemas
   if (status >= 400) return PROBLEM_CONTENT;
   const { schema, otherType } = responses[status] ?? {};
   const name = `${toTypeName(operationId)}Response`;
+  const example = findExample(operationId);
   const isFirst = !Object.entries(responses).some(([other, one]) => Number(other) < status && isUnnamed(one.schema));
   return {
-    ...(schema && toJsonContent(schemas.describe(schema, 'output', isFirst ? name : `${name}${status}`))),
+    ...(schema &&
+      toJsonContent(
+        schemas.describe(schema, 'output', isFirst ? name : `${name}${status}`),
+        example?.status === status ? example.response : undefined,
+      )),
     ...(otherType && { [otherType]: { schema: { type: 'string' } } }),
   };
 };
@@ -100,7 +109,9 @@ const buildContent = ({ operationId, responses }: Route, status: number, schemas
 const isUnnamed = (schema: z.ZodType | undefined): boolean =>
   schema !== undefined && z.globalRegistry.get(schema)?.id === undefined;
 
-const toJsonContent = (schema: object): object => ({ 'application/json': { schema } });
+const toJsonContent = (schema: object, example: unknown): object => ({
+  'application/json': { schema, ...(example !== undefined && { example }) },
+});
 
 const toTypeName = (operationId: string): string => `${operationId.slice(0, 1).toUpperCase()}${operationId.slice(1)}`;
 
