@@ -64,7 +64,7 @@ const emptyModulesPlugin = (name: string, filter: RegExp): Plugin => ({
   setup: ({ onLoad }) => {
     onLoad({ filter }, async ({ path }) => {
       const exported = (await readFile(path, 'utf8')).matchAll(/^export (?:const|function|class) (\w+)/gm);
-      return { contents: [...exported].map(([, name]) => `export const ${name} = () => undefined;`).join('\n') };
+      return { contents: [...exported].map(([, name]) => `export function ${name}() {}`).join('\n') };
     });
   },
 });
@@ -81,8 +81,44 @@ const dropFallbacksPlugin = emptyModulesPlugin(
   /\/@smithy\/core\/dist-es\/submodules\/(checksum\/\w+\/(Sha256Js|Md5Js|Crc32Js)|retry\/util-retry\/DefaultRateLimiter)\.js$/,
 );
 
+/** 8 KB to remember endpoints that DynamoDB tells. It tells none unless a setting asks for it. */
+const dropEndpointCachePlugin = emptyModulesPlugin(
+  'without-endpoint-cache',
+  /\/@aws-sdk\/endpoint-cache\/dist-es\/EndpointCache\.js$/,
+);
+
+const REGISTERED_ERROR = /export var (\w+)\$ = \[-3,[^;]*\];\s*n0_registry\.registerError\(\1\$, \1\);/g;
+/** Errors of calls that no function makes: of backups, exports, imports, global tables, replicas, and of creating tables. */
+const NEVER_RETURNED =
+  /^(?:Backup|ContinuousBackups|Export|GlobalTable|Import|InvalidExport|InvalidRestore|PointInTime|Policy|Replica|Table|Purge|QueueDeleted|QueueName)/;
+
+/** 7 KB of classes. An error without a class still has its name, message and status. */
+const dropErrorClassesPlugin: Plugin = {
+  name: 'without-errors-of-other-calls',
+  setup: ({ onLoad }) => {
+    onLoad({ filter: /\/@aws-sdk\/client-(?:dynamodb|sqs)\/dist-es\/schemas\/schemas_0\.js$/ }, async ({ path }) => ({
+      contents: (await readFile(path, 'utf8')).replace(REGISTERED_ERROR, (registration, name: string) =>
+        NEVER_RETURNED.test(name) ? '' : registration,
+      ),
+    }));
+  },
+};
+
 const STRING = String.raw`\s*(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\`(?:[^\`\\]|\\.)*\`),?\s*`;
 const DOCUMENTATION = new RegExp(`\\b(?:meaning|action|help):${STRING}(?=\\}|\\w)|\\.describe\\(${STRING}\\)`, 'g');
+
+const DESCRIPTION = new RegExp(`\\.describe\\(${STRING}\\)`, 'g');
+
+/** What fields mean is in the API's description, which one function serves. */
+const dropDescriptionsPlugin: Plugin = {
+  name: 'without-descriptions',
+  setup: ({ onLoad }) => {
+    onLoad({ filter: /\/shared\/(?:dialects|http|tasks|nats)\/.+\.ts$/ }, async ({ path }) => ({
+      contents: (await readFile(path, 'utf8')).replace(DESCRIPTION, ''),
+      loader: 'ts',
+    }));
+  },
+};
 
 /** The texts of the reference pages are 20 KB in every function, and no function reads them. */
 const dropDocumentationPlugin: Plugin = {
@@ -137,8 +173,10 @@ const bundleFunction = async (name: string, folder: string, plugins: Plugin[]): 
       externalUnusedPlugin,
       versionOnlyPlugin,
       dropFallbacksPlugin,
+      dropEndpointCachePlugin,
+      dropErrorClassesPlugin,
       dropDocumentationPlugin,
-      ...(name === SCHEMA_FUNCTION ? [] : [dropJsonSchemaPlugin]),
+      ...(name === SCHEMA_FUNCTION ? [] : [dropJsonSchemaPlugin, dropDescriptionsPlugin]),
     ],
   });
   const entries = Object.fromEntries([...needed].map((file) => [parse(file).name, file]));

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
 import { type Command, EXIT, ExitError, getText } from '../command.ts';
 import { connectFrom, isAdminKey } from '../connection.ts';
 import type { BridgeNotice } from '../file-bridge/bridge-context.ts';
@@ -42,7 +42,7 @@ const files: Command = {
   run: async ({ args: [dir = ''], options, out, signal }) => {
     const root = resolve(dir);
     if (!existsSync(root)) throw new ExitError(EXIT.usage, `There is no folder ${root}. Create it, or name another.`);
-    const lock = lockFolder(root);
+    const lock = await lockFolder(root);
     try {
       const parley = connectFrom(options);
       const bridge = new FileBridge({ parley, root, agents: getAgents(options), signal, report: createReport(out) });
@@ -65,7 +65,9 @@ const getAgents = (options: Parameters<typeof getText>[0]): string[] | undefined
 };
 
 /** It ends with the process, however that ends. */
-const lockFolder = (root: string): DatabaseSync => {
+const lockFolder = async (root: string): Promise<DatabaseSync> => {
+  // Other commands run where there is no SQLite.
+  const { DatabaseSync } = await import('node:sqlite');
   const own = join(root, '.parley-bridge');
   mkdirSync(own, { recursive: true });
   const lock = new DatabaseSync(join(own, 'lock.db'));

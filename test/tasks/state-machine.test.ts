@@ -134,15 +134,12 @@ describe('task transitions', () => {
       }
     }));
 
-  it('lists a completed task in the inbox of its requester, a failed one in the dead letters, and no other', () =>
+  it('lists a completed task in the inbox of its requester, a failed or expired one in the dead letters, and no other', () =>
     everyLife((steps) => {
       for (const { after } of steps) {
-        assert.equal(
-          after.byList?.pk,
-          after.status === 'failed' ? 'default#failed' : 'default#inbox#requester',
-          after.status,
-        );
-        assert.equal(after.byList?.sk !== undefined, ['completed', 'failed'].includes(after.status), after.status);
+        const isDead = ['failed', 'expired'].includes(after.status);
+        assert.equal(after.byList?.pk, isDead ? 'default#failed' : 'default#inbox#requester', after.status);
+        assert.equal(after.byList?.sk !== undefined, isDead || after.status === 'completed', after.status);
       }
     }));
 
