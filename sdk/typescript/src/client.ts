@@ -3,7 +3,7 @@ import type { Json, JsonObject } from './json.ts';
 import { MessageGatherer } from './message-gatherer.ts';
 import { buildRequest, RequestHandle, type RequestOptions } from './request.ts';
 import { readEvents } from './sse.ts';
-import { type CallOptions, type RetryNotice, Transport } from './transport.ts';
+import { type CallOptions, type ConnectionEvents, type RetryNotice, Transport } from './transport.ts';
 import { Worker, type WorkerOptions } from './worker.ts';
 
 export interface ConnectOptions {
@@ -24,6 +24,9 @@ export interface ParleyEvent {
   at: number;
   data: JsonObject;
 }
+
+const INBOX_WAIT_SECONDS = 20;
+const INBOX_PAGE = 50;
 
 /** A message of the inbox, in the native dialect. */
 export interface InboxMessage {
@@ -56,6 +59,11 @@ export class Parley {
     this.url = this.#transport.url;
   }
 
+  /** Tells what the connection goes through. Returns a function that removes the listener. */
+  when<Name extends keyof ConnectionEvents>(name: Name, listener: (event: ConnectionEvents[Name]) => void): () => void {
+    return this.#transport.when(name, listener);
+  }
+
   worker(options?: WorkerOptions): Worker {
     return new Worker(this.#transport, this.#messages, options);
   }
@@ -78,19 +86,27 @@ export class Parley {
     return this.#messages.send(ttl === undefined ? message : { ...message, ttlSeconds: toSeconds(ttl) });
   }
 
-  /** The inbox, one message after the other. Each is acknowledged when the next one is asked for. */
+  /**
+   * The inbox, one message after the other. A message is done when the next one is asked for. They are acknowledged page by page:
+   * those of the last page may come again.
+   */
   async *inbox({ signal }: { signal?: AbortSignal } = {}): AsyncGenerator<InboxMessage> {
-    const query = { dialect: 'native', wait: 20, max: 20 };
+    const query = { dialect: 'native', wait: INBOX_WAIT_SECONDS, max: INBOX_PAGE };
     while (!signal?.aborted) {
       const { messages } = await this.#transport
-        .call<{ messages: InboxMessage[] }>('GET', '/v1/inbox', { query, signal, waitMs: 20_000 })
+        .call<{ messages: InboxMessage[] }>('GET', '/v1/inbox', { query, signal, waitMs: INBOX_WAIT_SECONDS * 1000 })
         .catch((error) => {
           if (signal?.aborted) return { messages: [] };
           throw error;
         });
-      for (const message of messages) {
-        yield message;
-        await this.#transport.call('POST', '/v1/inbox/ack', { body: { ids: [message.id] } });
+      const ids: string[] = [];
+      try {
+        for (const message of messages) {
+          yield message;
+          ids.push(message.id);
+        }
+      } finally {
+        if (ids.length > 0) await this.#transport.call('POST', '/v1/inbox/ack', { body: { ids } });
       }
     }
   }
@@ -106,7 +122,7 @@ export class Parley {
     signal?: AbortSignal;
   } = {}): AsyncGenerator<ParleyEvent & { position: string }> {
     const query = { type: types?.join(','), after };
-    for await (const { id, data } of readEvents(this.#transport, '/v1/events', query, signal)) {
+    for await (const { id, data } of readEvents(this.#transport, '/v1/events', { query, signal })) {
       yield { ...(data as unknown as ParleyEvent), position: id };
     }
   }

@@ -13,5 +13,5 @@ export type { RequestHandle, RequestOptions, ResultOptions, TaskStatus } from '.
 export { SchemaError, type StandardSchema } from './schema.ts';
 export type { Priority, Task } from './task.ts';
 export type { CallTaskOptions, TaskContext } from './task-context.ts';
-export type { CallOptions, RetryNotice } from './transport.ts';
+export type { CallOptions, ConnectionEvents, RetryNotice } from './transport.ts';
 export type { Handler, Worker, WorkerEvents, WorkerOptions } from './worker.ts';

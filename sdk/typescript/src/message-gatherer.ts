@@ -1,6 +1,6 @@
 import { ParleyError } from './errors.ts';
 import type { JsonObject } from './json.ts';
-import type { Transport } from './transport.ts';
+import { isPassing, type Transport } from './transport.ts';
 
 interface PendingMessage {
   message: JsonObject;
@@ -14,10 +14,10 @@ interface MessageResult {
 }
 
 interface TakenMessages {
-  taken: readonly PendingMessage[];
   messages: JsonObject[];
   settle: (results: readonly MessageResult[]) => void;
-  fail: (error: unknown) => void;
+  /** They travel by themselves then. */
+  putBack: () => void;
 }
 
 export const NATIVE = { 'parley-dialect': 'native' };
@@ -28,11 +28,22 @@ const GATHER_MS = 1;
 /** Messages that are sent within a millisecond travel in one call, in their order. */
 export class MessageGatherer {
   readonly #transport: Transport;
+  readonly #carriers = new Set<() => void>();
   #pending: PendingMessage[] = [];
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(transport: Transport) {
     this.#transport = transport;
+  }
+
+  /** Whoever is about to make a call that can take messages along is asked before they travel by themselves. */
+  addCarrier(carry: () => void): () => void {
+    this.#carriers.add(carry);
+    return () => this.#carriers.delete(carry);
+  }
+
+  get isPending(): boolean {
+    return this.#pending.length > 0;
   }
 
   send(message: JsonObject): Promise<JsonObject> {
@@ -44,40 +55,46 @@ export class MessageGatherer {
   }
 
   /** For a call that takes messages along: those that wait, and what to do with their results. */
-  take(): TakenMessages {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    const taken = this.#pending.splice(0, MAX_MESSAGES);
-    if (this.#pending.length > 0) this.#timer = setTimeout(() => this.#flush(), GATHER_MS);
+  take(max = MAX_MESSAGES): TakenMessages {
+    const taken = max > 0 ? this.#takePending() : [];
     return {
-      taken,
       messages: taken.map(({ message }) => message),
       settle: (results) => {
         for (const [index, one] of taken.entries()) this.#settleOne(one, results[index]);
       },
-      fail: (error) => {
-        for (const { reject } of taken) reject(error);
-      },
+      putBack: () => void this.#send(taken),
     };
   }
 
-  get isEmpty(): boolean {
-    return this.#pending.length === 0;
+  #takePending(): PendingMessage[] {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const taken = this.#pending.splice(0, MAX_MESSAGES);
+    if (this.#pending.length > 0) this.#timer = setTimeout(() => this.#flush(), GATHER_MS);
+    return taken;
   }
 
-  async #flush(): Promise<void> {
-    const { taken, messages, settle, fail } = this.take();
-    if (messages.length === 0) return;
+  #flush(): Promise<void> {
+    for (const carry of this.#carriers) carry();
+    return this.#send(this.#takePending());
+  }
+
+  async #send(taken: readonly PendingMessage[]): Promise<void> {
+    if (taken.length === 0) return;
+    const [first] = taken;
+    if (first && taken.length === 1) return this.#sendAlone(first);
     try {
       const { results } = await this.#transport.call<{ results: MessageResult[] }>('POST', '/v1/messages', {
-        body: { messages },
+        body: { messages: taken.map(({ message }) => message) },
         headers: NATIVE,
       });
-      settle(results);
+      for (const [index, one] of taken.entries()) this.#settleOne(one, results[index]);
     } catch (error) {
-      const isTooLarge = error instanceof ParleyError && error.code === 'too_large' && messages.length > 1;
-      if (!isTooLarge) fail(error);
-      else for (const one of taken) this.#sendAlone(one);
+      const isTooLarge = error instanceof ParleyError && error.code === 'too_large';
+      for (const one of taken) {
+        if (isTooLarge) this.#sendAlone(one);
+        else one.reject(error);
+      }
     }
   }
 
@@ -93,7 +110,10 @@ export class MessageGatherer {
   #settleOne(one: PendingMessage, result: MessageResult | undefined): void {
     if (!result) one.reject(new Error(`Parley gave no result for the message ${String(one.message.kind)}.`));
     else if (result.status < 400) one.resolve(result.body);
-    else if (result.status === 429 || result.status >= 500) this.#sendAlone(one);
-    else one.reject(new ParleyError(result.status, result.body));
+    else {
+      const error = new ParleyError(result.status, result.body);
+      if (isPassing(error)) this.#sendAlone(one);
+      else one.reject(error);
+    }
   }
 }

@@ -5,19 +5,22 @@ import type { Transport } from './transport.ts';
 interface TaskWatcher {
   onCancelled(taskId: string): void;
   onReleased(taskId: string, attempt: number): void;
-  isNeeded(): boolean;
+  /** What happened before, or between two streams, is not in them. */
+  onOpen(): void;
 }
 
 /** Follows the events that end the work of a handler, for as long as any handler runs. */
 export const watchTasks = async (transport: Transport, signal: AbortSignal, watcher: TaskWatcher): Promise<void> => {
   const types = 'task.cancelled,task.released,task.retrying,task.completed,task.failed';
-  for await (const { data } of readEvents(transport, '/v1/events', { type: types }, signal)) {
+  for await (const { data } of readEvents(transport, '/v1/events', {
+    query: { type: types },
+    signal,
+    onOpen: watcher.onOpen,
+  })) {
     const { type, taskId, attempt } = toTaskEvent(data);
-    if (taskId !== undefined) {
-      if (type === 'task.cancelled') watcher.onCancelled(taskId);
-      else watcher.onReleased(taskId, attempt);
-    }
-    if (!watcher.isNeeded()) return;
+    if (taskId === undefined) continue;
+    if (type === 'task.cancelled') watcher.onCancelled(taskId);
+    else watcher.onReleased(taskId, attempt);
   }
 };
 

@@ -1,12 +1,15 @@
 import { type Duration, toMs, toSeconds } from './duration.ts';
 import { Emitter } from './emitter.ts';
-import { Fail, ParleyError, Retry, TaskAborted } from './errors.ts';
+import { Fail, ParleyError, TaskAborted } from './errors.ts';
+import { toFailure, toRejectedResult } from './failure.ts';
 import type { Json, JsonObject } from './json.ts';
+import { isLost, LeaseKeeper } from './keep-leases.ts';
 import { type MessageGatherer, NATIVE } from './message-gatherer.ts';
-import { isStandardSchema, parseWith, SchemaError, type StandardSchema } from './schema.ts';
+import { catchSignals } from './process-signals.ts';
+import { isStandardSchema, parseWith, type StandardSchema } from './schema.ts';
 import { type ClaimedTask, type Task, toTask } from './task.ts';
 import { TaskContext } from './task-context.ts';
-import { sleep, type Transport } from './transport.ts';
+import { isPassing, sleep, type Transport } from './transport.ts';
 import { watchTasks } from './watch-tasks.ts';
 
 export type Handler<Input, Output> = (task: Task<Input>, context: TaskContext) => Output | Promise<Output>;
@@ -40,6 +43,7 @@ interface Registration {
 interface Running {
   task: Task;
   abort: AbortController;
+  begunAt: number;
   done: Promise<void>;
 }
 
@@ -49,8 +53,6 @@ const CLAIM_WAIT_SECONDS = 20;
 /** Full answers mean that there is more: as many claims are then made beside each other. */
 const MAX_CLAIMS = 4;
 const DRAIN: Duration = '30s';
-/** A renewal may be late twice before the lease ends. */
-const RENEWALS_PER_LEASE = 3;
 /** Whoever runs longer is told of a cancellation at once; shorter handlers learn it with their report. */
 const WATCH_AFTER_MS = 1000;
 
@@ -63,19 +65,27 @@ export class Worker extends Emitter<WorkerEvents> {
   readonly #running = new Map<string, Running>();
   readonly #claiming = new AbortController();
   readonly #abortedClaims = new Set<string>();
-  #claims = 0;
+  readonly #leases: LeaseKeeper;
+  readonly #claims = new Set<Promise<void>>();
   #maxClaims = 1;
+  /** The last claim found something, and so the next one may. */
+  #isBusy = false;
+  /** How many handlers run. A place is free before the result of its last task has arrived. */
+  #working = 0;
   /** How many tasks the claims under way may bring. */
   #asked = 0;
   #wake: (() => void) | undefined;
   #stopped: Promise<void> | undefined;
   #watching: AbortController | undefined;
+  #watchTimer: ReturnType<typeof setTimeout> | undefined;
+  #rejection: ParleyError | undefined;
 
   constructor(transport: Transport, messages: MessageGatherer, options: WorkerOptions = {}) {
     super();
     this.#transport = transport;
     this.#messages = messages;
     this.#options = { concurrency: 8, drain: DRAIN, ...options };
+    this.#leases = new LeaseKeeper(transport, (error) => this.#handleCallError(error));
   }
 
   /** What is done for a capability. `*` takes what has no handler of its own. */
@@ -89,26 +99,37 @@ export class Worker extends Emitter<WorkerEvents> {
     return this;
   }
 
-  /** Works until `stop`, or until SIGINT or SIGTERM. */
+  /** Works until `stop`, or until SIGINT or SIGTERM. Rejects if Parley rejects the key, or what is claimed. */
   async run({ signals = true }: { signals?: boolean } = {}): Promise<void> {
     if (this.#registrations.size === 0)
       throw new TypeError('A worker needs a handler: worker.on(capability, handler).');
-    const stop = (): void => void this.stop();
-    const process = signals ? getProcess() : undefined;
-    for (const name of ['SIGINT', 'SIGTERM']) process?.once(name, stop);
+    const release = signals ? catchSignals(() => void this.stop()) : undefined;
+    const removeCarrier = this.#messages.addCarrier(() => {
+      if (this.#isBusy && !this.#claiming.signal.aborted) this.#claimFree();
+    });
     try {
       while (!this.#claiming.signal.aborted) {
-        for (let free = this.#countFree(); free > 0 && this.#claims < this.#maxClaims; free = this.#countFree()) {
-          this.#claim(Math.min(free, MAX_CLAIM));
-        }
+        // Results that are about to be sent go with the next claim.
+        const willCarry = this.#isBusy && this.#messages.isPending;
+        if (!willCarry) this.#claimFree();
         await new Promise<void>((resolve) => {
           this.#wake = resolve;
         });
       }
+      await this.stop();
     } finally {
-      for (const name of ['SIGINT', 'SIGTERM']) process?.removeListener(name, stop);
+      release?.();
+      removeCarrier();
     }
-    await this.stop();
+    if (this.#rejection) throw this.#rejection;
+  }
+
+  /** As many tasks as there are places for. */
+  #claimFree(): void {
+    for (let free = this.#countFree(); free > 0 && this.#claims.size < this.#maxClaims; free = this.#countFree()) {
+      const claim = this.#claim(Math.min(free, MAX_CLAIM)).finally(() => this.#claims.delete(claim));
+      this.#claims.add(claim);
+    }
   }
 
   /** Claims no more, lets handlers end for as long as `drain` says, and gives back the tasks of the others. */
@@ -120,6 +141,7 @@ export class Worker extends Emitter<WorkerEvents> {
   async #stop(): Promise<void> {
     this.#claiming.abort();
     this.#wake?.();
+    await Promise.all(this.#claims);
     const ended = Promise.all([...this.#running.values()].map(({ done }) => done));
     // A timer that goes on would keep the process alive.
     const hasEnded = new AbortController();
@@ -129,6 +151,7 @@ export class Worker extends Emitter<WorkerEvents> {
     await Promise.all([...this.#running.values()].map((running) => this.#giveBack(running)));
     await Promise.all([...this.#abortedClaims].map((claimId) => this.#giveBackClaim(claimId)));
     this.#watching?.abort();
+    clearTimeout(this.#watchTimer);
   }
 
   /** The server may have found tasks for a claim before it noticed that nobody waits for the answer. */
@@ -137,7 +160,7 @@ export class Worker extends Emitter<WorkerEvents> {
     const { tasks } = await this.#transport
       .call<{ tasks: ClaimedTask[] }>('POST', '/v1/claims', { body, retryForMs: 5000 })
       .catch((error) => {
-        this.emit('error', error);
+        this.#handleCallError(error);
         return { tasks: [] };
       });
     await Promise.all(tasks.map(({ message, attempt }) => this.#release(message.id, attempt)));
@@ -152,42 +175,44 @@ export class Worker extends Emitter<WorkerEvents> {
   async #release(id: string, attempt: number): Promise<void> {
     await this.#transport
       .call('POST', `/v1/tasks/${encodeURIComponent(id)}/release`, { body: { attempt }, retryForMs: 5000 })
-      .catch((error) => this.emit('error', error));
+      .catch((error) => {
+        if (!isLost(error)) this.#handleCallError(error);
+      });
   }
 
   #countFree(): number {
-    return this.#options.concurrency - this.#running.size - this.#asked;
+    return this.#options.concurrency - this.#working - this.#asked;
   }
 
-  /** Results travel with the claim, so that a busy worker makes one call for both. */
+  /**
+   * Results travel with the claim, so that a busy worker makes one call for both. Such a claim does not wait, because whoever sent
+   * the messages does.
+   */
   async #claim(max: number): Promise<void> {
-    this.#claims++;
     this.#asked += max;
-    const { messages, settle, fail } = this.#messages.take();
+    const { messages, settle, putBack } = this.#messages.take(this.#isBusy ? undefined : 0);
     const body = {
       max,
-      wait: CLAIM_WAIT_SECONDS,
+      wait: messages.length > 0 ? 0 : CLAIM_WAIT_SECONDS,
       dialect: 'native',
       claimId: crypto.randomUUID(),
       ...(!this.#registrations.has('*') && { capabilities: [...this.#registrations.keys()] }),
       ...(this.#options.lease !== undefined && { lease: toSeconds(this.#options.lease) }),
       ...(this.#options.instance !== undefined && { instance: this.#options.instance }),
     };
-    let settled = messages.length === 0;
     try {
       const found = await this.#callClaim({ ...body, ...(messages.length > 0 && { messages }) });
       settle(found.results ?? []);
-      settled = true;
+      this.#isBusy = found.tasks.length > 0;
       this.#maxClaims = found.tasks.length === max ? Math.min(MAX_CLAIMS, this.#maxClaims + 1) : 1;
       for (const claimed of found.tasks) this.#start(claimed);
     } catch (error) {
-      if (!settled) fail(error);
+      putBack();
       if (this.#claiming.signal.aborted) this.#abortedClaims.add(body.claimId);
-      await this.#afterClaimError(error);
+      else if (messages.length === 0 || isPassing(error) || isUnauthorized(error)) await this.#afterClaimError(error);
     } finally {
-      this.#claims--;
       this.#asked -= max;
-      this.#wake?.();
+      queueMicrotask(() => this.#wake?.());
     }
   }
 
@@ -203,8 +228,8 @@ export class Worker extends Emitter<WorkerEvents> {
         retryForMs: 0,
       });
     } catch (error) {
-      if (this.#claiming.signal.aborted || (error instanceof ParleyError && !isPassing(error))) throw error;
-      this.emit('error', error as Error);
+      if (this.#claiming.signal.aborted || !isPassing(error)) throw error;
+      this.#handleCallError(error);
       return await this.#transport.call('POST', '/v1/claims', {
         ...options,
         body,
@@ -213,39 +238,72 @@ export class Worker extends Emitter<WorkerEvents> {
     }
   }
 
-  /** A wrong or ended key cannot get better; all else may. */
   async #afterClaimError(error: unknown): Promise<void> {
-    if (this.#claiming.signal.aborted) return;
+    this.#handleCallError(error);
+    if (isPassing(error)) await sleep(1000, this.#claiming.signal).catch(() => {});
+    else if (error instanceof ParleyError) this.#reject(error);
+  }
+
+  #handleCallError(error: unknown): void {
     this.emit('error', error as Error);
-    if (error instanceof ParleyError && !isPassing(error)) this.stop();
-    else await sleep(1000, this.#claiming.signal).catch(() => {});
+    if (isUnauthorized(error)) this.#reject(error);
+  }
+
+  /** A wrong or ended key cannot get better. Whoever has it cannot say anything about its tasks any more. */
+  #reject(error: ParleyError): void {
+    this.#rejection ??= error;
+    if (isUnauthorized(error)) for (const { task } of [...this.#running.values()]) this.#abortTask(task.id, 'lost');
+    this.stop();
   }
 
   #start(claimed: ClaimedTask): void {
     const task = toTask(claimed);
+    // A lease that ended unnoticed: the task is back, and the attempt before counts for nothing.
+    this.#abortTask(task.id, 'lost');
     const abort = new AbortController();
+    this.#working++;
     const done = this.#handle(claimed, task, abort).finally(() => {
       if (this.#running.get(task.id)?.abort === abort) this.#running.delete(task.id);
       this.#wake?.();
     });
-    this.#running.set(task.id, { task, abort, done });
+    this.#running.set(task.id, { task, abort, begunAt: performance.now(), done });
+    this.#scheduleWatch();
     this.emit('claimed', task);
   }
 
   async #handle(claimed: ClaimedTask, task: Task, abort: AbortController): Promise<void> {
     const begun = performance.now();
-    const keepAlive = this.#keepLease(claimed, task, abort);
+    const letGo = this.#leases.keep({
+      id: task.id,
+      attempt: task.attempt,
+      leaseMs: this.#computeLeaseMs(claimed),
+      abort: (reason) => abort.abort(new TaskAborted(reason, task.id)),
+    });
     const aborted = new Promise<never>((_, reject) => {
       abort.signal.addEventListener('abort', () => reject(abort.signal.reason), { once: true });
     });
     try {
-      const output = await Promise.race([this.#runHandler(claimed, task, abort), aborted]);
-      keepAlive();
-      await this.#report({ kind: 'result', taskId: task.id, attempt: task.attempt, output: (output ?? null) as Json });
-      this.emit('completed', { task, durationMs: performance.now() - begun });
+      const message = await Promise.race([this.#attempt(claimed, task, abort), aborted]).finally(() => {
+        this.#working--;
+      });
+      await Promise.race([this.#report(task, message, abort.signal), aborted]);
+      if (message.kind === 'result') this.emit('completed', { task, durationMs: performance.now() - begun });
     } catch (error) {
-      keepAlive();
-      await this.#handleError(task, abort, error);
+      this.#handleLoss(task, error);
+    } finally {
+      letGo();
+    }
+  }
+
+  /** What is to be said of the attempt: its result, or its failure. */
+  async #attempt(claimed: ClaimedTask, task: Task, abort: AbortController): Promise<JsonObject> {
+    try {
+      return { kind: 'result', output: ((await this.#runHandler(claimed, task, abort)) ?? null) as Json };
+    } catch (error) {
+      if (abort.signal.aborted || isLost(error)) throw error;
+      const failure = toFailure(error);
+      this.emit('failed', { task, error, willRetry: failure.retryable });
+      return { kind: 'failure', ...failure };
     }
   }
 
@@ -258,55 +316,56 @@ export class Worker extends Emitter<WorkerEvents> {
     return (handler as Handler<unknown, unknown>)({ ...task, input }, context);
   }
 
-  async #handleError(task: Task, abort: AbortController, error: unknown): Promise<void> {
-    const reason = abort.signal.aborted ? abort.signal.reason : error;
-    if (reason instanceof TaskAborted) {
-      this.emit('aborted', { task, reason: reason.reason });
-      return;
-    }
-    if (isLost(error)) {
+  #handleLoss(task: Task, error: unknown): void {
+    if (error instanceof TaskAborted) this.emit('aborted', { task, reason: error.reason });
+    else if (isLost(error)) {
       this.emit('aborted', { task, reason: error.code === 'cancelled' ? 'cancelled' : 'lost' });
-      return;
-    }
-    const failure = toFailure(error);
-    this.emit('failed', { task, error, willRetry: failure.retryable === true });
-    await this.#report({ kind: 'failure', taskId: task.id, attempt: task.attempt, ...failure }).catch((cause) => {
-      if (!isLost(cause)) this.emit('error', cause);
-    });
+    } else this.#handleCallError(error);
   }
 
-  async #report(message: JsonObject): Promise<void> {
-    const sent = this.#messages.send(message);
-    this.#wake?.();
-    await sent;
-  }
-
-  /** Renews the lease while the handler runs, and learns on the way whether the task is still its own. */
-  #keepLease(claimed: ClaimedTask, task: Task, abort: AbortController): () => void {
-    const leaseMs = Date.parse(claimed.lease.until) - Date.now() - this.#transport.clockOffsetMs;
-    const renew = async (): Promise<void> => {
+  /** Until it is accepted or the task is lost: what was done must not be done again only because the server was away. */
+  async #report(task: Task, said: JsonObject, signal: AbortSignal): Promise<void> {
+    const message = { ...said, taskId: task.id, attempt: task.attempt };
+    for (;;) {
       try {
-        const { attempt } = task;
-        await this.#transport.call('POST', `/v1/tasks/${encodeURIComponent(task.id)}/renew`, {
-          body: { attempt },
-          signal: abort.signal,
-        });
+        const sent = this.#messages.send(message);
+        this.#wake?.();
+        await sent;
+        return;
       } catch (error) {
-        if (isLost(error)) this.#abortTask(task.id, error.code === 'cancelled' ? 'cancelled' : 'lost');
-        else if (!abort.signal.aborted) this.emit('error', error as Error);
+        if (signal.aborted || isLost(error) || isUnauthorized(error)) throw error;
+        this.emit('error', error as Error);
+        if (isPassing(error)) continue;
+        if (said.kind !== 'result' || !(error instanceof ParleyError)) throw error;
+        this.emit('failed', { task, error, willRetry: false });
+        return this.#report(task, { kind: 'failure', ...toRejectedResult(error) }, signal);
       }
-    };
-    const renewals = setInterval(renew, Math.max(1000, leaseMs / RENEWALS_PER_LEASE));
-    const watch = setTimeout(() => this.#watch(), WATCH_AFTER_MS);
-    return () => {
-      clearInterval(renewals);
-      clearTimeout(watch);
-    };
+    }
+  }
+
+  #computeLeaseMs({ lease }: ClaimedTask): number {
+    const leftMs = Date.parse(lease.until) - Date.now() - this.#transport.clockOffsetMs;
+    const { lease: wanted } = this.#options;
+    return wanted === undefined ? leftMs : Math.min(leftMs, toSeconds(wanted) * 1000);
+  }
+
+  #scheduleWatch(): void {
+    this.#watchTimer ??= setTimeout(() => {
+      this.#watchTimer = undefined;
+      this.#watchWhereNeeded();
+    }, WATCH_AFTER_MS);
   }
 
   /** One event stream for all handlers that run long. */
+  #watchWhereNeeded(): void {
+    const now = performance.now();
+    const isNeeded = [...this.#running.values()].some(({ begunAt }) => now - begunAt >= WATCH_AFTER_MS);
+    if (isNeeded && !this.#watching) this.#watch();
+    if (this.#running.size > 0) this.#scheduleWatch();
+    else this.#watching?.abort();
+  }
+
   #watch(): void {
-    if (this.#watching && !this.#watching.signal.aborted) return;
     const watching = new AbortController();
     this.#watching = watching;
     watchTasks(this.#transport, watching.signal, {
@@ -315,12 +374,14 @@ export class Worker extends Emitter<WorkerEvents> {
         const running = this.#running.get(id);
         if (running && running.task.attempt <= attempt) this.#abortTask(id, 'lost');
       },
-      isNeeded: () => this.#running.size > 0,
+      onOpen: () => this.#leases.renewAll(),
     })
       .catch((error) => {
-        if (!watching.signal.aborted) this.emit('error', error);
+        if (!watching.signal.aborted) this.#handleCallError(error);
       })
-      .finally(() => watching.abort());
+      .finally(() => {
+        if (this.#watching === watching) this.#watching = undefined;
+      });
   }
 
   #abortTask(id: string, reason: TaskAborted['reason']): void {
@@ -328,49 +389,4 @@ export class Worker extends Emitter<WorkerEvents> {
   }
 }
 
-const isPassing = ({ status }: ParleyError): boolean => status === 429 || status >= 500;
-
-const LOST_CODES = [
-  'not_holder',
-  'stale_attempt',
-  'task_ended',
-  'task_expired',
-  'cancelled',
-  'task_not_found',
-  'task_waiting',
-];
-
-/** What the worker says about the task counts no more. */
-const isLost = (error: unknown): error is ParleyError =>
-  error instanceof ParleyError && LOST_CODES.includes(error.code);
-
-const toFailure = (error: unknown): JsonObject => {
-  if (error instanceof Retry) {
-    const { code, message, afterMs, details } = error;
-    return {
-      code,
-      message,
-      retryable: true,
-      ...(afterMs !== undefined && { retryAfterSeconds: afterMs / 1000 }),
-      ...(details && { details }),
-    };
-  }
-  if (error instanceof Fail) {
-    const { code, message, details } = error;
-    return { code, message, retryable: false, ...(details && { details }) };
-  }
-  if (error instanceof SchemaError) return { code: 'invalid_params', message: error.message, retryable: false };
-  const message = error instanceof Error ? error.message : String(error);
-  return { code: 'internal_error', message: message.slice(0, 4000), retryable: true };
-};
-
-interface ProcessSignals {
-  once(name: string, listener: () => void): unknown;
-  removeListener(name: string, listener: () => void): unknown;
-}
-
-/** Browsers and edge runtimes have none. */
-const getProcess = (): ProcessSignals | undefined => {
-  const { process } = globalThis as { process?: Partial<ProcessSignals> };
-  return process?.once && process.removeListener ? (process as ProcessSignals) : undefined;
-};
+const isUnauthorized = (error: unknown): error is ParleyError => error instanceof ParleyError && error.status === 401;

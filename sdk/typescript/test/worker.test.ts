@@ -1,38 +1,14 @@
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
-import { after, describe, it } from 'node:test';
-import { deployment } from '../../../test/e2e/deployment.ts';
+import { describe, it } from 'node:test';
 import { eventually } from '../../../test/support/eventually.ts';
-import { connect, Fail, Retry, TaskFailed, type Worker } from '../src/index.ts';
-
-const { address, agent } = await deployment();
-
-const client = async (capabilities: string[] = []) => {
-  const { key } = await agent('sdk', { dialect: 'native', capabilities });
-  return connect({ url: address, key });
-};
-
-const pair = async () => {
-  const capability = `sdk-${randomUUID()}`;
-  const [requester, parley] = [await client(), await client([capability])];
-  const worker = parley.worker({ concurrency: 4 });
-  return { capability, requester, parley, worker };
-};
-
-const runs = (worker: Worker): Worker => {
-  const done = worker.run({ signals: false });
-  after(async () => {
-    await worker.stop();
-    await done;
-  });
-  return worker;
-};
+import { Fail, Retry, TaskFailed } from '../src/index.ts';
+import { connectPair, run } from './agents.ts';
 
 describe('a worker of the SDK', () => {
   it('completes tasks with what its handler returns', async () => {
-    const { capability, requester, worker } = await pair();
+    const { capability, requester, worker } = await connectPair();
     worker.on<{ a: number; b: number }, number>(capability, (task) => task.input.a + task.input.b);
-    runs(worker);
+    run(worker);
     const handles = Array.from({ length: 100 }, (_, a) => requester.request<number>(capability, { a, b: 1 }));
     assert.deepEqual(
       await Promise.all(handles.map((handle) => handle.result())),
@@ -41,13 +17,13 @@ describe('a worker of the SDK', () => {
   });
 
   it('retries an attempt that failed, and gives up where the handler says so', async () => {
-    const { capability, requester, worker } = await pair();
+    const { capability, requester, worker } = await connectPair();
     worker.on(capability, (task) => {
       if (task.input === 'never') throw new Fail('no_such_thing', 'There is none.');
       if (task.attempt === 1) throw new Retry('rate_limited', { after: 0 });
       return `attempt ${task.attempt}`;
     });
-    runs(worker);
+    run(worker);
     assert.equal(await requester.request(capability, 'once').result(), 'attempt 2');
     await assert.rejects(requester.request(capability, 'never').result(), (error) => {
       assert.ok(error instanceof TaskFailed);
@@ -57,7 +33,7 @@ describe('a worker of the SDK', () => {
   });
 
   it('repeats no finished step in a later attempt', async () => {
-    const { capability, requester, worker } = await pair();
+    const { capability, requester, worker } = await connectPair();
     const ran: string[] = [];
     worker.on(capability, async (task, ctx) => {
       const facts = await ctx.step('collect', () => {
@@ -67,19 +43,19 @@ describe('a worker of the SDK', () => {
       if (task.attempt === 1) throw new Retry('again', { after: 0 });
       return facts;
     });
-    runs(worker);
+    run(worker);
     assert.deepEqual(await requester.request(capability).result(), { count: 1 });
     assert.deepEqual(ran, ['collect']);
   });
 
   it('asks its requester and goes on with the answer', async () => {
-    const { capability, requester, worker } = await pair();
+    const { capability, requester, worker } = await connectPair();
     worker.on(capability, async (_task, ctx) => {
       const name = await ctx.ask<string>('Who are you?', { type: 'string' });
       const age = await ctx.ask<number>('How old?');
       return `${name} ${age}`;
     });
-    runs(worker);
+    run(worker);
     const asked: string[] = [];
     const result = await requester.request(capability).result({
       onQuestion: ({ prompt }) => {
@@ -91,8 +67,8 @@ describe('a worker of the SDK', () => {
   });
 
   it('gives subtasks to others, each once', async () => {
-    const { capability, requester, worker } = await pair();
-    const other = await pair();
+    const { capability, requester, worker } = await connectPair();
+    const other = await connectPair();
     let calls = 0;
     other.worker.on<number, number>(other.capability, (task) => {
       calls++;
@@ -103,20 +79,41 @@ describe('a worker of the SDK', () => {
       if (task.attempt === 1) throw new Retry('again', { after: 0 });
       return doubled;
     });
-    runs(worker);
-    runs(other.worker);
+    run(worker);
+    run(other.worker);
     assert.equal(await requester.request(capability).result(), 42);
     assert.equal(calls, 1);
   });
 
+  it('sends reports along with claims, and never with a claim that waits for work', async () => {
+    const claims: { wait: number; messages?: object[] }[] = [];
+    const { capability, requester, worker } = await connectPair(
+      { concurrency: 10 },
+      {
+        fetch: (url, init) => {
+          if (String(url).endsWith('/v1/claims')) claims.push(JSON.parse(String(init?.body)));
+          return fetch(url, init);
+        },
+      },
+    );
+    worker.on(capability, (_task, ctx) => ctx.progress(50));
+    const handles = Array.from({ length: 50 }, () => requester.request(capability));
+    await Promise.all(handles.map(({ accepted }) => accepted));
+    run(worker);
+    await Promise.all(handles.map((handle) => handle.result()));
+    const carrying = claims.filter(({ messages = [] }) => messages.length > 0);
+    assert.ok(carrying.length > 0);
+    assert.deepEqual(new Set(carrying.map(({ wait }) => wait)), new Set([0]));
+  });
+
   it('aborts its handler when the task is cancelled', async () => {
-    const { capability, requester, worker } = await pair();
+    const { capability, requester, worker } = await connectPair();
     const aborted = Promise.withResolvers<unknown>();
     worker.on(capability, async (_task, { signal }) => {
       signal.addEventListener('abort', () => aborted.resolve(signal.reason));
       await new Promise(() => {});
     });
-    runs(worker);
+    run(worker);
     const handle = requester.request(capability);
     await eventually(async () => assert.equal((await handle.status()).state, 'claimed'));
     await new Promise((resolve) => setTimeout(resolve, 1500));
@@ -125,16 +122,16 @@ describe('a worker of the SDK', () => {
   });
 
   it('gives back what it has not finished when it stops', async () => {
-    const { capability, requester, parley } = await pair();
+    const { capability, requester, parley } = await connectPair();
     const first = parley.worker({ drain: 0 });
     first.on(capability, () => new Promise(() => {}));
-    runs(first);
+    run(first);
     const handle = requester.request(capability);
     await eventually(async () => assert.equal((await handle.status()).state, 'claimed'));
     await first.stop();
     const second = parley.worker();
     second.on(capability, ({ attempt }) => attempt);
-    runs(second);
+    run(second);
     // The claim that was under way may have brought it back to the first worker for a moment.
     assert.ok(Number(await handle.result()) >= 2);
   });
