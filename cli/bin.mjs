@@ -1,2 +1,4 @@
 #!/usr/bin/env node
+import '../local/check-node.mjs';
+
 await import('./main.ts');

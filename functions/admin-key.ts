@@ -11,7 +11,6 @@ import {
 import { createRuntime } from './runtime/composition.ts';
 import { createHandler } from './runtime/create-handler.ts';
 import { logger } from './runtime/function-logger.ts';
-import { createLoggingMiddleware } from './runtime/logging-middleware.ts';
 
 const { deps } = createRuntime();
 
@@ -31,11 +30,9 @@ const AdminKeyRequest = z
   });
 
 /** Sets the administrator's key of a project, and answers with it this once. The earlier one stops working. */
-export const handler = createHandler<unknown, { project: string; key: string }>()
-  .use(createLoggingMiddleware(() => ({})))
-  .handler(async (event) => {
-    const { project, key = generateKey(project, ADMIN_OWNER) } = AdminKeyRequest.parse(event ?? {});
-    await setAdminKey(deps.records, project, key, deps.newId());
-    logger.info('admin key set', { project });
-    return { project, key };
-  });
+export const handler = createHandler<unknown, { project: string; key: string }>(async (event) => {
+  const { project, key = generateKey(project, ADMIN_OWNER) } = AdminKeyRequest.parse(event ?? {});
+  await setAdminKey(deps.records, project, key, deps.newId());
+  logger.info('admin key set', { project });
+  return { project, key };
+});

@@ -6,7 +6,6 @@ import { createHandler } from './runtime/create-handler.ts';
 import { dispatchStreamRecords } from './runtime/dispatch-stream-records.ts';
 import { ReplayEnv } from './runtime/env.ts';
 import { logger } from './runtime/function-logger.ts';
-import { createLoggingMiddleware } from './runtime/logging-middleware.ts';
 
 const { FAILURE_BUCKET_NAME: bucket } = ReplayEnv.parse(process.env);
 const s3 = new S3Client({ ...CLIENT_DEFAULTS, forcePathStyle: process.env.AWS_ENDPOINT_URL !== undefined });
@@ -32,22 +31,20 @@ interface ReplayResult {
 }
 
 /** Plays back what the stream gave up, oldest first, and removes what worked. What fails again stays. */
-export const handler = createHandler<unknown, ReplayResult>()
-  .use(createLoggingMiddleware(() => ({})))
-  .handler(async (event, context: Context) => {
-    const { prefix, after } = ReplayRequest.parse(event ?? {});
-    const { Contents: objects = [], IsTruncated: isTruncated } = await s3.send(
-      new ListObjectsV2Command({ Bucket: bucket, Prefix: prefix, StartAfter: after }),
-    );
-    let [replayed, failed, last] = [0, 0, after];
-    for (const { Key: key = '' } of objects) {
-      if (context.getRemainingTimeInMillis() < TIME_MARGIN_MS) return { replayed, failed, after: last };
-      if (await replayObject(key)) replayed += 1;
-      else failed += 1;
-      last = key;
-    }
-    return { replayed, failed, after: isTruncated ? last : undefined };
-  });
+export const handler = createHandler<unknown, ReplayResult>(async (event, context: Context) => {
+  const { prefix, after } = ReplayRequest.parse(event ?? {});
+  const { Contents: objects = [], IsTruncated: isTruncated } = await s3.send(
+    new ListObjectsV2Command({ Bucket: bucket, Prefix: prefix, StartAfter: after }),
+  );
+  let [replayed, failed, last] = [0, 0, after];
+  for (const { Key: key = '' } of objects) {
+    if (context.getRemainingTimeInMillis() < TIME_MARGIN_MS) return { replayed, failed, after: last };
+    if (await replayObject(key)) replayed += 1;
+    else failed += 1;
+    last = key;
+  }
+  return { replayed, failed, after: isTruncated ? last : undefined };
+});
 
 const replayObject = async (key: string): Promise<boolean> => {
   try {

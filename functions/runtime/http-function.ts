@@ -6,7 +6,6 @@ import { createRouter } from '../../shared/http/router.ts';
 import { createRuntime } from './composition.ts';
 import { createHandler } from './create-handler.ts';
 import { logger } from './function-logger.ts';
-import { createLoggingMiddleware } from './logging-middleware.ts';
 import { LambdaLongPoll } from './long-poll.ts';
 import { flushMetrics } from './metrics-buffer.ts';
 
@@ -14,11 +13,8 @@ import { flushMetrics } from './metrics-buffer.ts';
 export const createHttpFunction = (routes: readonly Route[], options?: Parameters<typeof createRuntime>[0]) => {
   const { deps } = createRuntime(options);
   const handle = createRouter(deps, routes);
-  return createHandler<APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2>()
-    .use(
-      createLoggingMiddleware((event: APIGatewayProxyEventV2) => ({ correlationId: event.requestContext.requestId })),
-    )
-    .handler(async (event, context) => {
+  return createHandler<APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2>(
+    async (event, context) => {
       const wait = new LambdaLongPoll(deps, Math.max(0, context.getRemainingTimeInMillis() - RESPONSE_MARGIN_MS));
       const request = toHttpRequest(event, wait);
       const { status, headers, body, endsByItself } = await handle(request);
@@ -30,7 +26,9 @@ export const createHttpFunction = (routes: readonly Route[], options?: Parameter
       await flushMetrics();
       logger.info('answered', { method: request.method, path: request.path, status });
       return { statusCode: status, headers: { ...headers, ...wait.buildHeaders() }, ...encodeBody(content) };
-    });
+    },
+    { getLogFields: ({ requestContext }) => ({ correlationId: requestContext.requestId }) },
+  );
 };
 
 /** What is left of a function's time when its waits end: enough to answer. */

@@ -2,7 +2,6 @@ import { BatchProcessor, EventType, processPartialResponse } from '@aws-lambda-p
 import type { SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda';
 import { createHandler } from './create-handler.ts';
 import { logger } from './function-logger.ts';
-import { createLoggingMiddleware } from './logging-middleware.ts';
 import { flushMetrics } from './metrics-buffer.ts';
 
 /** Says what is known of the message by now, for the line that tells of its failure. */
@@ -22,14 +21,12 @@ export const createQueueFunction = (work: (body: string, directMessage: AddLogFi
       throw error;
     }
   };
-  return createHandler<SQSEvent, SQSBatchResponse>()
-    .use(createLoggingMiddleware(() => ({})))
-    .handler(async (event, context) => {
-      const answer = await processPartialResponse(event, processRecord, processor, {
-        context,
-        throwOnFullBatchFailure: false,
-      });
-      await flushMetrics();
-      return answer;
+  return createHandler<SQSEvent, SQSBatchResponse>(async (event, context) => {
+    const answer = await processPartialResponse(event, processRecord, processor, {
+      context,
+      throwOnFullBatchFailure: false,
     });
+    await flushMetrics();
+    return answer;
+  });
 };

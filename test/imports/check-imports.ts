@@ -50,7 +50,7 @@ const ALLOWED: [from: RegExp, to: RegExp][] = [
   [/^local\//, /^local\/|^relay\/|^shared\/|^parley\.config\.ts$|^node:/],
   [
     /^functions\//,
-    /^functions\/|^shared\/|^parley\.config\.ts$|^@aws-sdk\/|^@aws-lambda-powertools\/|^@middy\/|^aws-lambda$|^zod$|^node:/,
+    /^functions\/|^shared\/|^parley\.config\.ts$|^@aws-sdk\/|^@aws-lambda-powertools\/|^aws-lambda$|^zod$|^node:/,
   ],
   [
     /^cdk\//,
