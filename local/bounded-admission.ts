@@ -22,7 +22,7 @@ interface KeyUsage extends Usage {
  * leave 52.
  */
 export class BoundedAdmission implements Admission {
-  readonly #limits: Config['limits']['inFlight'];
+  #limits: Config['limits']['inFlight'];
   readonly #log: Log;
   /** Rejections follow real time, even if a test controls the other clock. */
   readonly #clock: Clock;
@@ -42,6 +42,10 @@ export class BoundedAdmission implements Admission {
 
   get inFlight(): Readonly<Usage> {
     return this.#all;
+  }
+
+  setLimits(limits: Config['limits']['inFlight']): void {
+    this.#limits = limits;
   }
 
   assertCapacity(): void {

@@ -23,6 +23,7 @@ export const HELP = `Runs Parley in this process; everything it knows is in one 
                     nats:// or tls://, with user:password@ or token@ where it asks; one that is away is waited for
                     local starts the nats-server of the path beside Parley
   --config <file>   the configuration: TypeScript or JSON (parley.config.ts of Parley itself)
+                    SIGHUP reads it again: domains, limits and times change without a restart
   --verbose         a line on standard error for each request
   --accept-damage   go on with what can be read of a damaged storage; the damaged files are kept aside
   --help            this text

@@ -35,6 +35,8 @@ export interface ParleyOptions {
 export interface RunningParley {
   deps: Deps;
   handle: HttpHandler;
+  /** From now on; what has begun goes on as it began. */
+  setConfig(config: Config): void;
   stop(): Promise<void>;
 }
 
@@ -84,7 +86,12 @@ export const startParley = async (options: ParleyOptions): Promise<RunningParley
     onChanges: wrapHandler((changes) => dispatchChanges(following, changes)),
     onTimer: (record) => onTimer(deps, record),
   });
-  return { deps, handle: createRouter(deps, routes, admission), stop: () => engine.stop() };
+  const setConfig = (changed: Config): void => {
+    deps.config = changed;
+    following.config = changed;
+    admission.setLimits(changed.limits.inFlight);
+  };
+  return { deps, handle: createRouter(deps, routes, admission), setConfig, stop: () => engine.stop() };
 };
 
 const wrapPortsForAdmission = (ports: Ports, admission: BoundedAdmission): Ports => ({

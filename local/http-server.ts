@@ -17,6 +17,7 @@ import { cutOffUnread, PIECE_BYTES, writeAll } from './response-body.ts';
 
 interface RunningServer {
   port: number;
+  setMaxConnections(count: number): void;
   /** Aborts long polls, finishes requests in flight, then closes. */
   close(): Promise<void>;
 }
@@ -71,6 +72,9 @@ export const startHttpServer = async (
   const address: AddressInfo | string | null = server.address();
   return {
     port: typeof address === 'object' && address ? address.port : port,
+    setMaxConnections: (count) => {
+      server.maxConnections = count;
+    },
     close: () => {
       waiting.isStopping = true;
       for (const wait of waiting.all) wait.abort();

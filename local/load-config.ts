@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { type Config, ConfigError, defineConfig } from '../shared/config/config.ts';
 import { StartError } from './cli-options.ts';
 
@@ -9,6 +9,12 @@ export const loadConfig = async (file: string | undefined): Promise<Config> => {
   if (file === undefined) return (await import('../parley.config.ts')).default;
   return defineConfig(file.endsWith('.json') ? readJson(file) : await importModule(file));
 };
+
+/** Reads it once more: Node.js keeps a module by its address. */
+export const reloadConfig = async (file = OWN_CONFIG): Promise<Config> =>
+  defineConfig(file.endsWith('.json') ? readJson(file) : await importModule(file, `?read=${Date.now()}`));
+
+const OWN_CONFIG = fileURLToPath(new URL('../parley.config.ts', import.meta.url));
 
 const readJson = (file: string) => {
   try {
@@ -19,9 +25,9 @@ const readJson = (file: string) => {
 };
 
 /** What it exports may be the plain object: outside the clone there is no `defineConfig` to import. */
-const importModule = async (file: string) => {
+const importModule = async (file: string, query = '') => {
   try {
-    return (await import(pathToFileURL(resolve(file)).href)).default;
+    return (await import(pathToFileURL(resolve(file)).href + query)).default;
   } catch (cause) {
     if (cause instanceof ConfigError) throw cause;
     throw new StartError(`${file} cannot be read: ${describe(cause)}.`, { cause });

@@ -10,6 +10,7 @@ import { ensureKey } from './ensure-key.ts';
 import { startHttpServer } from './http-server.ts';
 import { loadConfig } from './load-config.ts';
 import { logRequests } from './log-requests.ts';
+import { reloadOnSignal } from './reload-on-signal.ts';
 import { formatStartupError } from './startup-errors.ts';
 
 const startEmbedded = async (options: ServerOptions): Promise<void> => {
@@ -45,6 +46,16 @@ const startEmbedded = async (options: ServerOptions): Promise<void> => {
   };
   process.on('SIGINT', stop);
   process.on('SIGTERM', stop);
+  reloadOnSignal({
+    file: options.config,
+    log,
+    getConfig: () => parley.deps.config,
+    setConfig: (changed) => {
+      parley.setConfig(changed);
+      server.setMaxConnections(changed.limits.connections);
+    },
+    stop,
+  });
   const address = `http://${host.includes(':') ? `[${host}]` : host}:${server.port}`;
   const { records, queues } = parley.deps;
   const cloud: RelayHost = {
