@@ -25,6 +25,7 @@ export interface ParleyOptions {
   log: Log;
   clock?: Clock;
   natsState?: Deps['natsState'];
+  hasConsole?: boolean;
   /** Called once, when the storage has failed for good. */
   onFailure?: (error: unknown) => void;
   acceptDamage?: boolean;
@@ -77,6 +78,7 @@ export const startParley = async (options: ParleyOptions): Promise<RunningParley
     newId: generateId,
     directory,
     natsState: options.natsState,
+    hasConsole: options.hasConsole,
   };
   metrics.addCollector(createDepthCollector(deps, metrics));
   await ensureKey(engine.ports.records, 'default', 'admin', options.adminKey);

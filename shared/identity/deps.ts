@@ -19,4 +19,6 @@ export interface Deps extends Ports {
   newId: () => string;
   /** Absent if relays run elsewhere; returns undefined without a relay. */
   natsState?: () => NatsState | undefined;
+  /** Whether `/console/` is served beside the API. */
+  hasConsole?: boolean | undefined;
 }

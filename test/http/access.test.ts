@@ -40,7 +40,7 @@ describe('route access', () => {
 
   it('tests the access to every route that requires a key', () => {
     assert.deepEqual(Object.keys(ACCESS).sort(), namesOf('key'));
-    const open = ['GET /asyncapi.json', 'GET /healthz', 'GET /openapi.json', 'GET /schemas/{name}'];
+    const open = ['GET /', 'GET /asyncapi.json', 'GET /healthz', 'GET /openapi.json', 'GET /schemas/{name}'];
     assert.deepEqual(namesOf('open'), open);
   });
 

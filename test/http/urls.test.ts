@@ -7,7 +7,6 @@ import { testParley } from '../support/test-parley.ts';
 import { assertRefused, refusedWithoutTrace } from './refusal.ts';
 
 const refused: [method: string, path: string, code: ParleyErrorCode][] = [
-  ['GET', '/', 'not_found'],
   ['GET', '/v1', 'not_found'],
   ['GET', '/v1/tasks/a/b/c', 'not_found'],
   ['GET', '/v1/tasks/%', 'not_found'],

@@ -11,6 +11,7 @@ import { consumerRoutes } from './consumers.ts';
 import { eventRoutes } from './events.ts';
 import { gapRoutes } from './gaps.ts';
 import { graphRoutes } from './graphs.ts';
+import { homePageRoutes } from './home-page.ts';
 import { inboxRoutes } from './inbox.ts';
 import { manifestRoutes } from './manifest.ts';
 import { messageRoutes } from './messages.ts';
@@ -54,5 +55,6 @@ export const routes: readonly Route[] = [
   ...logRoutes,
   ...schemaRoutes,
   ...metricRoutes,
+  ...homePageRoutes,
   ...createSystemRoutes(() => routes),
 ];

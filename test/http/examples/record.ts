@@ -28,7 +28,7 @@ export const recordExamples = async (parley: TestParley): Promise<Record<string,
 };
 
 /** They are too long to be shown inside of one of them. */
-const DOCUMENTS = ['getOpenApi', 'getAsyncApi', 'getSchema', 'getMetrics', 'streamTurn'];
+const DOCUMENTS = ['getOpenApi', 'getAsyncApi', 'getSchema', 'getMetrics', 'getHomePage', 'streamTurn'];
 
 const KEY = /(prl_\w+\.@?\w+\.)[\w-]{43}/g;
 const MAX_ITEMS = 2;

@@ -185,6 +185,7 @@ export const tellStory = async (parley: TestParley, send: Send): Promise<void> =
   await send(admin, 'createAgentKey', { params: { id: 'researcher' } });
   await send(admin, 'removeAgent', { params: { id: 'researcher' } });
   await send(editor, 'getMetrics', {});
+  await send(editor, 'getHomePage', {});
   await send(editor, 'getHealth', {});
   await send(editor, 'getOpenApi', {});
   await send(editor, 'getAsyncApi', {});
