@@ -192,6 +192,8 @@ export const ROUTES: readonly RouteSpec[] = [
   { method: 'ANY', path: '/v1/inbox/ack', to: 'inbox' },
   { method: 'ANY', path: '/v1/agents', to: 'agents' },
   { method: 'ANY', path: '/v1/agents/{proxy+}', to: 'agents' },
+  { method: 'ANY', path: '/v1/keys', to: 'agents' },
+  { method: 'ANY', path: '/v1/keys/{proxy+}', to: 'agents' },
   { method: 'ANY', path: '/v1/relay/{proxy+}', to: 'relay' },
   { method: 'ANY', path: '/v1/manifest', to: 'agents' },
   { method: 'ANY', path: '/v1/violations', to: 'agents' },

@@ -1,6 +1,7 @@
 import { agentPairRoutes } from '../shared/http/routes/agent-pairs.ts';
 import { agentRoutes } from '../shared/http/routes/agents.ts';
 import { gapRoutes } from '../shared/http/routes/gaps.ts';
+import { keyRoutes } from '../shared/http/routes/keys.ts';
 import { manifestRoutes } from '../shared/http/routes/manifest.ts';
 import { toolRoutes } from '../shared/http/routes/tools.ts';
 import { agentStateRoutes } from '../shared/http/routes/turns.ts';
@@ -11,6 +12,7 @@ import { createHttpFunction } from './runtime/http-function.ts';
 export const handler = createHttpFunction([
   ...agentRoutes,
   ...agentPairRoutes,
+  ...keyRoutes,
   ...manifestRoutes,
   ...violationRoutes,
   ...gapRoutes,

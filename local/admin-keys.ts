@@ -61,11 +61,16 @@ const assertChosenKey = (variable: string, project: string, chosen: string): str
     );
   }
   const owned = parseKeyOwner(chosen);
+  if (!owned) {
+    throw new StartError(
+      `${variable} begins as a key of Parley does, and is none: its checksum is wrong. Copy all of it, or choose a text that begins otherwise.`,
+    );
+  }
   if (owned.owner === ADMIN_OWNER && owned.project === project) return chosen;
   const whose = `${variable} is a key of ${owned.owner} in the project ${owned.project}.`;
   if (project === DEFAULT_PROJECT) throw new StartError(`${whose} Choose one of your own.`);
   throw new StartError(
-    `${whose} A key tells which project it opens: that of ${project} is prl_${project}.${ADMIN_OWNER}. and 43 of A-Z, a-z, 0-9, _ and -.`,
+    `${whose} A key tells which project it opens: start once without ${variable}, and Parley makes one for ${project} in --data.`,
   );
 };
 
@@ -73,7 +78,7 @@ export const loadOrCreateKey = (dir: string, name: string, make: () => string): 
   const file = join(dir, name);
   try {
     const kept = readFileSync(file, 'utf8').trim();
-    if (kept.length >= MIN_KEY_LENGTH) return kept;
+    if (kept.length >= MIN_KEY_LENGTH && parseKeyOwner(kept)) return kept;
     throw new StartError(`${file} holds no key. Delete the file, and the next start makes a new key.`);
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;

@@ -30,7 +30,7 @@ export const HELP = `Runs Parley in this process; everything it knows is in one 
 
   PARLEY_ADMIN_KEY  the admin key, at least 16 characters, 8 of them different
                     (otherwise one is made and kept in <folder>/admin-key)
-  PARLEY_ADMIN_KEY_<PROJECT>  that of another project of parley.config.ts, prl_<project>.@admin.<43 characters>
+  PARLEY_ADMIN_KEY_<PROJECT>  that of another project of parley.config.ts, as an earlier start made it
                     (otherwise one is made and kept in <folder>/admin-key.<project>)
 `;
 
@@ -50,7 +50,7 @@ export const AWS_HELP = `Runs the synthesized AWS template on this machine: its 
 
   PARLEY_ADMIN_KEY  the admin key, at least 16 characters, 8 of them different
                     (otherwise one is made and kept in <folder>/admin-key)
-  PARLEY_ADMIN_KEY_<PROJECT>  that of another project of parley.config.ts, prl_<project>.@admin.<43 characters>
+  PARLEY_ADMIN_KEY_<PROJECT>  that of another project of parley.config.ts, as an earlier start made it
                     (otherwise one is made and kept in <folder>/admin-key.<project>)
 
   Behind it run DynamoDB Local and a local SQS and S3, which listen on free ports of 127.0.0.1 and ask for no key.
@@ -70,7 +70,7 @@ export const LOCALSTACK_HELP = `Starts LocalStack, deploys Parley into it, and p
 
   PARLEY_ADMIN_KEY  the admin key, at least 16 characters, 8 of them different
                     (otherwise one is made and kept in <folder>/admin-key)
-  PARLEY_ADMIN_KEY_<PROJECT>  that of another project of parley.config.ts, prl_<project>.@admin.<43 characters>
+  PARLEY_ADMIN_KEY_<PROJECT>  that of another project of parley.config.ts, as an earlier start made it
                     (otherwise one is made and kept in <folder>/admin-key.<project>)
 `;
 

@@ -1,18 +1,18 @@
-import {
-  hashKey,
-  matchesKeyHash,
-  type SystemRole,
-  setAdminKey,
-  setRelayKey,
-  systemRoleKeyRef,
-} from '../shared/identity/auth/keys.ts';
+import { ADMIN_KEY, apiKeyRef, RELAY_KEY } from '../shared/identity/auth/api-key.ts';
+import { hashKey, matchesKeyHash } from '../shared/identity/auth/keys.ts';
+import { setAdminKey, setRelayKey } from '../shared/identity/auth/set-operator-key.ts';
 import { generateId } from '../shared/kernel/ids.ts';
 import type { Records } from '../shared/ports/records.ts';
 
-const KEY_SETTERS = { admin: setAdminKey, relay: setRelayKey };
+const KEY_SETTERS = { [ADMIN_KEY]: setAdminKey, [RELAY_KEY]: setRelayKey };
 
 /** A known key needs no write: the disk may be full. */
-export const ensureKey = async (records: Records, project: string, role: SystemRole, key: string): Promise<void> => {
-  const known = await records.get(systemRoleKeyRef(project, role));
-  if (!matchesKeyHash(hashKey(key), known?.keyHash)) await KEY_SETTERS[role](records, project, key, generateId());
+export const ensureKey = async (
+  records: Records,
+  project: string,
+  name: keyof typeof KEY_SETTERS,
+  key: string,
+): Promise<void> => {
+  const known = await records.get(apiKeyRef(project, undefined, name));
+  if (!matchesKeyHash(hashKey(key), known?.keyHash)) await KEY_SETTERS[name](records, project, key, generateId());
 };

@@ -52,7 +52,8 @@ const MIN_FIELDS_FOR_TABLE = 6;
 
 const INTRODUCTION = `This page lists every route. \`GET /openapi.json\` describes the same routes with complete schemas.
 
-- **Key.** Send \`Authorization: Bearer <key>\`. *Role* says whose key a route accepts.
+- **Key.** Send \`Authorization: Bearer <key>\`. *Role* says whose key a route accepts, and *scope* what
+  that key must be for: see [Keys](../guides/keys.md).
 - **Body.** Requests and responses are JSON. Unknown fields are rejected. \`GET /schemas/{name}\` has the schemas of the
   dialects.
 - **Errors.** Every error is \`application/problem+json\` with a stable code: see [Error codes](error-codes.md). The tables
@@ -124,7 +125,7 @@ const getTitle = (resource: string): string => {
 
 const renderCall = ({ route, operation }: Call, views: View[]): string[] => [
   `### ${getHeading(route)}`,
-  `${sentence(operation.summary)} Role: ${ROLES[route.access]}.`,
+  `${sentence(operation.summary)} Role: ${ROLES[route.access]}.${route.scope ? ` Scope: ${route.scope}.` : ''}`,
   renderParameters(operation),
   renderBody(operation),
   renderResponses({ route, operation }, views),

@@ -3,6 +3,7 @@ import type { Card } from '../cards/card.ts';
 import type { Consumer } from '../events/consumer.ts';
 import type { Agent, AgentHealth, AgentSecret, RemovedAgent } from '../identity/agents/agent.ts';
 import type { DomainProviders } from '../identity/agents/domain-providers.ts';
+import type { ApiKey } from '../identity/auth/api-key.ts';
 import type { Tool } from '../identity/tools/tool.ts';
 import type { InboxDepth, InboxSlot } from '../messaging/inbox/bounded-inbox.ts';
 import type { Sequence } from '../messaging/sequences/sequence.ts';
@@ -212,6 +213,7 @@ export const RECORDS = {
     compressed: ['capabilities'],
     plain: ['lastHeartbeat', 'statusReport', 'pause'],
   }),
+  key: defineRecord<ApiKey>()({ immutable: ['project', 'name', 'agent'], plain: ['previous'] }),
   'agent-secret': defineRecord<AgentSecret>()({}),
   'agent-tombstone': defineRecord<RemovedAgent>()({}),
   'domain-providers': defineRecord<DomainProviders>()({

@@ -86,7 +86,7 @@ export class LongPoll {
   #start(kind: WaitKind): AbortSignal {
     if (this.#release) return this.#ended.signal;
     const key = parsePresentedKey(this.#request.headers.authorization);
-    if (!key) throw new Error('a call without a key cannot wait');
+    if (!key || key === 'malformed') throw new Error('a call without a key cannot wait');
     const { project, owner, keyHash } = key;
     const leaveCount = this.#acquire(kind, `${kind}/${project}/${owner}`);
     const end = (): void => this.#ended.abort(keyEndedError());

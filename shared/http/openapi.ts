@@ -53,7 +53,7 @@ const buildOperation = (route: Route, config: Config, schemas: OpenApiSchemas): 
   operationId: route.operationId,
   tags: [getResource(route)],
   summary: route.summary,
-  security: route.access === 'open' ? [] : [{ key: [] }],
+  security: route.scope === undefined ? [] : [{ key: [route.scope] }],
   parameters: listParameters(route),
   requestBody: hasBody(route) ? buildRequestBody(route, config, schemas) : undefined,
   responses: {

@@ -1,6 +1,13 @@
 import * as z from 'zod';
 import type { Config } from '../config/config.ts';
-import { type AdminCaller, authenticate, type Caller, type RelayCaller } from '../identity/auth/authenticate.ts';
+import {
+  type AdminCaller,
+  assertScope,
+  authenticate,
+  type Caller,
+  type RelayCaller,
+} from '../identity/auth/authenticate.ts';
+import type { Scope } from '../identity/auth/scopes.ts';
 import type { Deps } from '../identity/deps.ts';
 import { authorizeSender, buildSignedCall, SIGNATURE_HEADERS } from '../ingest/authorize.ts';
 import { ParleyError, type ParleyErrorCode } from '../kernel/errors.ts';
@@ -84,6 +91,8 @@ type RouteIngress<Q = never, B = never> =
 interface RouteDefinition<Q, B, A extends KeyAccess> extends RouteDescription {
   /** Whose key it takes, which is looked at before the body is read. */
   access: A;
+  /** What its key must be for: by default `read` for GET, `admin` for calls of administrators, and `agent` for all others. */
+  scope?: Scope;
   ingress?: RouteIngress<Q, B>;
   /** Absent for none. */
   query?: z.ZodType<Q>;
@@ -97,6 +106,8 @@ interface RouteDefinition<Q, B, A extends KeyAccess> extends RouteDescription {
 
 export interface Route extends RouteDescription {
   access: Access;
+  /** Absent where it is open to all. */
+  scope?: Scope;
   hasIngressChecks: boolean;
   /** It answers in another protocol, errors too. */
   isForeign?: true;
@@ -136,6 +147,7 @@ export const defineRoute = <Q, B>(definition: Omit<RouteDefinition<Q, B, 'agent-
 /** The same for a call that takes other keys. */
 export const defineKeyRoute = <Q, B, A extends KeyAccess>(definition: RouteDefinition<Q, B, A>): Route => {
   const { method, path, bodyBytes = smallBodyLimit, ingress = method === 'GET' ? 'none' : {} } = definition;
+  const { scope = getDefaultScope(method, definition.access) } = definition;
   const {
     query: querySchema = noQuery as unknown as z.ZodType<Q>,
     body: bodySchema = noBody as unknown as z.ZodType<B>,
@@ -144,6 +156,7 @@ export const defineKeyRoute = <Q, B, A extends KeyAccess>(definition: RouteDefin
   const getMaxBodyBytes: BodyLimit = (config) => Math.min(bodyBytes(config), config.limits.bodyBytes);
   return {
     ...definition,
+    scope,
     query: querySchema,
     body: bodySchema,
     getMaxBodyBytes,
@@ -152,6 +165,7 @@ export const defineKeyRoute = <Q, B, A extends KeyAccess>(definition: RouteDefin
     handle: async (call) => {
       const { deps, params, trace, request, longPoll } = call;
       const caller = assertAccess(definition.access, call.caller);
+      if (caller.role !== 'relay') assertScope(caller, scope);
       const query = parseQuery(call.query);
       const received = await receiveBody(call, getMaxBodyBytes);
       const body = parseOrThrow(bodySchema, received, definition.code ?? 'invalid_request', 'The body');
@@ -172,6 +186,11 @@ export const receiveBody = async (
   const received = await readJson(request, Math.min(bodyBytes(deps.config), deps.config.limits.bodyBytes));
   if (performance.now() - begun > LATE_BODY_MS) await authenticate(deps, request.headers.authorization);
   return received;
+};
+
+const getDefaultScope = (method: RouteDescription['method'], access: KeyAccess): Scope => {
+  if (method === 'GET') return 'read';
+  return access === 'admin' || access === 'relay-or-admin' ? 'admin' : 'agent';
 };
 
 /** Most calls have no query: what its defaults are is the same each time. */

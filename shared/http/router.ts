@@ -1,5 +1,12 @@
 import { recordActivity, shouldRecordActivity } from '../identity/agents/agent-health.ts';
-import { authenticate, type Caller, getCallerName, type RelayCaller } from '../identity/auth/authenticate.ts';
+import {
+  authenticate,
+  type Caller,
+  describeCaller,
+  hasScope,
+  type RelayCaller,
+} from '../identity/auth/authenticate.ts';
+import { recordKeyUse } from '../identity/auth/key-use.ts';
 import type { Deps } from '../identity/deps.ts';
 import { ParleyError } from '../kernel/errors.ts';
 import { logRateLimited } from '../kernel/log.ts';
@@ -57,7 +64,7 @@ const dispatchRequest = async (
   if (route.access === 'open') return route.handle({ deps, params, query: {}, trace, request, longPoll: waiting });
   admission?.assertCapacity();
   const caller = await authenticate(deps, request.headers.authorization);
-  const name = getCallerName(caller);
+  const name = describeCaller(caller);
   request.addLogFields?.({ project: caller.project, agent: name });
   const query = request.query === '' ? {} : Object.fromEntries(new URLSearchParams(request.query));
   const handleAdmitted = (admitted: HttpRequest) =>
@@ -70,7 +77,9 @@ const dispatchRequest = async (
 /** A key that ends while its call waits is answered as one that is not valid, whatever was found for it. */
 const handleAsCaller = async (route: Route, call: RouteCall, caller: Caller | RelayCaller): Promise<RouteResponse> => {
   const { deps, longPoll } = call;
-  if (caller.role === 'agent' && shouldRecordActivity(deps, caller.registered))
+  await recordKeyUse(deps, caller);
+  // Who only reads with a key of an agent is somebody else.
+  if (caller.role === 'agent' && hasScope(caller, 'agent') && shouldRecordActivity(deps, caller.registered))
     await recordActivity(deps, caller.registered);
   let stream: RouteResponse['stream'];
   try {

@@ -51,7 +51,17 @@ export const ERROR_CODES = {
   forbidden: {
     status: 403,
     meaning: 'The key may not make this call, or may not act on this resource.',
-    action: 'Use the key of the owner, or an admin key.',
+    action: 'Use the key of the owner, or one of the scope in `needed`.',
+  },
+  key_exists: {
+    status: 409,
+    meaning: 'There is a key with this name.',
+    action: 'Rotate it, remove it, or choose another name.',
+  },
+  key_not_found: {
+    status: 404,
+    meaning: 'There is no key with this name, or it has expired.',
+    action: 'Take a name that `GET /v1/keys` lists.',
   },
   from_mismatch: {
     status: 403,

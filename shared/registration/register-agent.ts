@@ -17,6 +17,7 @@ import {
 import { COORDINATOR_ROLE } from '../identity/agents/agent-control.ts';
 import { buildOfferWrites } from '../identity/agents/capability-offers.ts';
 import { buildProviderWrites, cleanUpProviders } from '../identity/agents/domain-providers.ts';
+import { buildApiKey, DEFAULT_KEY } from '../identity/auth/api-key.ts';
 import { generateKey, hashKey } from '../identity/auth/keys.ts';
 import { isPrivateKey, parsePublicKey } from '../identity/auth/public-keys.ts';
 import { getChannels } from '../identity/channels.ts';
@@ -32,6 +33,7 @@ import { toIso } from '../ports/clock.ts';
 import { type Change, equals, notExists } from '../ports/conditions.ts';
 import { getDomain } from '../ports/queues.ts';
 import type { TransactionWrite } from '../ports/records.ts';
+import { listApiKeys } from './manage-keys.ts';
 
 const name = z.string().min(1).max(128);
 
@@ -138,13 +140,23 @@ export const registerAgent = async (
   assertMaxSize('The registration', wanted, deps.config.limits.extensionBytes);
   const key = generateKey(project, id);
   const [agent, health, removed] = [agentRef(project, id), healthRef(project, id), removedRef(project, id)];
-  const fields = { keyHash: hashKey(key), registeredAt: deps.clock.now(), byList: { pk: agentsKey(project), sk: id } };
+  const now = deps.clock.now();
+  const fields = { registeredAt: now, byList: { pk: agentsKey(project), sk: id } };
+  const apiKey = buildApiKey({
+    project,
+    name: DEFAULT_KEY,
+    agent: id,
+    scope: 'agent',
+    keyHash: hashKey(key),
+    createdAt: now,
+  });
   // Both or none: a registration that failed half-way would answer its repetition without the key.
   const made = await deps.records.transact(
     assertTransactionSize([
       { kind: 'create', item: { ...agent, project, id, ...wanted, ...fields } },
       { kind: 'create', item: { ...health, project, agent: id, online: false } },
       { kind: 'remove', key: removed, if: inherit ? undefined : notExists('removedAt') },
+      { kind: 'create', item: { ...apiKey } },
       ...buildOfferWrites(project, id, [], wanted.capabilities),
       ...(await buildProviderWrites(deps, project, NO_DECLARATION, wanted)),
       ...buildSecretWrites(project, id, secret, hmacSecret),
@@ -299,27 +311,20 @@ const assertKnownDomains = (deps: Deps, project: string, wanted: Registration): 
   });
 };
 
-/** The old key stops working, here at once and elsewhere within seconds. */
-export const rotateKey = async (deps: Deps, project: string, id: string): Promise<string> => {
-  const key = generateKey(project, id);
-  const changed = await deps.records.update(agentRef(project, id), { set: { keyHash: hashKey(key) } }, deps.newId());
-  deps.directory.revokeKey(project, id);
-  if (changed.outcome !== 'written') throw new ParleyError('agent_not_found', `No agent ${id} is registered.`);
-  return key;
-};
-
 export const deregisterAgent = async (deps: Deps, project: string, id: string): Promise<void> => {
   const agent = AGENT_ID.test(id) ? await deps.records.get(agentRef(project, id)) : undefined;
   if (!agent) {
     throw new ParleyError('agent_not_found', `No agent ${id} is registered.`);
   }
   const now = deps.clock.now();
+  const keys = await listApiKeys(deps, project, id);
   // As with a change: what it offers is told by how its registration was.
   const gone = await deps.records.transact(
     [
       { kind: 'remove', key: agentRef(project, id), if: equals('v', agent.v) },
       { kind: 'remove', key: healthRef(project, id) },
       { kind: 'remove', key: agentSecretRef(project, id) },
+      ...keys.map(({ pk, sk }) => ({ kind: 'remove' as const, key: { pk, sk } })),
       {
         kind: 'create',
         item: { ...removedRef(project, id), removedAt: now, expires: now + computeTombstoneMs(deps.config) },
@@ -333,6 +338,6 @@ export const deregisterAgent = async (deps: Deps, project: string, id: string): 
     deps.directory.invalidate(project, id);
     throw agentChangedError(id);
   }
-  deps.directory.revokeKey(project, id);
+  deps.directory.revokeKeys(project, id, 'all');
   await cleanUpProviders(deps, project, agent, NO_DECLARATION);
 };

@@ -88,7 +88,7 @@ describe('agent registration', () => {
     assert.equal(created.status, 201);
     const { registeredAt, ...shown } = created.body.agent;
     assert.deepEqual(shown, { id: 'worker', ...registration, domains: [], serves: ['security', 'home'], health: {} });
-    assert.match(created.body.key, /^prl_default\.worker\.[\w-]{43}$/);
+    assert.match(created.body.key, /^prl_default\.worker\.[\w-]{49}$/);
     assert.deepEqual((await admin.call('GET', '/v1/agents/worker')).body, created.body.agent);
     const changed = await admin.call('PUT', '/v1/agents/worker', { dialect, domains: ['comms'] });
     assert.equal(changed.status, 200);

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { createDirectory } from '../../shared/identity/agents/directory.ts';
-import { ADMIN_OWNER, hashKey, setAdminKey } from '../../shared/identity/auth/keys.ts';
+import { ADMIN_OWNER, hashKey } from '../../shared/identity/auth/keys.ts';
+import { setAdminKey } from '../../shared/identity/auth/set-operator-key.ts';
 import type { Ports } from '../../shared/ports/ports.ts';
 import { assertRefused, settled } from '../http/refusal.ts';
 import { type Caller, type Reply, TestAgent, taskRequest } from '../support/api.ts';
@@ -224,17 +225,17 @@ describe('key revocation by another process', () => {
     const watch = (key: string) =>
       t.after(directory.watchKey('default', ADMIN_OWNER, hashKey(key), () => ended.push(key)));
     watch(first);
-    await directory.getSystemRoleKey('default', 'admin');
+    await directory.listKeys('default', ADMIN_OWNER);
     clock.advance(4000);
     await setAdminKey(records, 'default', second, 'token-2');
-    watch(second);
     clock.advance(999);
     assert.deepEqual(ended, []);
     clock.advance(1);
     await eventually(() => assert.deepEqual(ended, [first]));
+    watch(second);
     for (let looks = 0; looks < 3; looks++) {
       clock.advance(5000);
-      await directory.getSystemRoleKey('default', 'admin');
+      await directory.listKeys('default', ADMIN_OWNER);
     }
     assert.deepEqual(ended, [first]);
   });

@@ -5,6 +5,7 @@ import { consumersContract } from './consumers-contract.ts';
 import type { Open } from './engine-under-test.ts';
 import { eventsContract } from './events-contract.ts';
 import { fullInboxContract } from './full-inbox-contract.ts';
+import { keysContract } from './keys-contract.ts';
 import { listsContract } from './lists-contract.ts';
 import { queriesContract } from './queries-contract.ts';
 import { queuesContract } from './queues-contract.ts';
@@ -24,6 +25,7 @@ export const engineContract = (name: string, open: Open): void => {
   eventsContract(name, open);
   consumersContract(name, open);
   cardsContract(name, open);
+  keysContract(name, open);
   fullInboxContract(name, open);
   timersContract(name, open);
   changeFeedContract(name, open);

@@ -16,6 +16,8 @@ export interface AccessRow {
   stranger: string;
   /** What the agent of the same name in another project is answered, if not the same. */
   foreign?: string;
+  /** What an operator's key must be for, if not `read` for GET, `admin` for what only administrators do, and `agent`. */
+  scope?: 'operate' | 'admin';
   /** Cards belong to the whole project. */
   isCommon?: true;
 }
@@ -89,6 +91,8 @@ export const ACCESS: Record<string, AccessRow> = {
   'GET /v1/gaps': { by: 'scout', stranger: '200' },
   'GET /v1/audit-log': { at: '/v1/audit-log?agent=scout', by: 'scout', stranger: '200' },
   'GET /v1/domains': { stranger: '200' },
+  'GET /v1/keys': { stranger: '200' },
+  'GET /v1/whoami': { stranger: '200' },
   'GET /metrics': { stranger: '200' },
   'GET /v1/relay/plan': { by: 'admin', stranger: '403 forbidden' },
   'POST /v1/relay/render': {
@@ -116,20 +120,27 @@ export const ACCESS: Record<string, AccessRow> = {
     stranger: '403 from_mismatch',
   },
   'POST /v1/tasks/{id}/release': {
+    scope: 'operate',
     at: '/v1/tasks/:held/release',
     body: () => ({ agent: 'holder' }),
     by: 'holder',
     stranger: '403 from_mismatch',
   },
   'POST /v1/tasks/{id}/input': {
+    scope: 'operate',
     at: '/v1/tasks/:asking/input',
     body: () => ({ input: 1 }),
     status: 202,
     stranger: '404 task_not_found',
   },
-  'POST /v1/tasks/{id}/retry': { at: '/v1/tasks/:failed/retry', status: 202, stranger: '404 task_not_found' },
-  'POST /v1/tasks/{id}/cancel': { at: '/v1/tasks/:open/cancel', stranger: '404 task_not_found' },
-  'POST /v1/dead-letters/retry': { body: ({ failed }) => ({ ids: [failed] }), stranger: '200' },
+  'POST /v1/tasks/{id}/retry': {
+    scope: 'operate',
+    at: '/v1/tasks/:failed/retry',
+    status: 202,
+    stranger: '404 task_not_found',
+  },
+  'POST /v1/tasks/{id}/cancel': { scope: 'operate', at: '/v1/tasks/:open/cancel', stranger: '404 task_not_found' },
+  'POST /v1/dead-letters/retry': { scope: 'operate', body: ({ failed }) => ({ ids: [failed] }), stranger: '200' },
   'POST /v1/graphs': {
     at: '/v1/graphs?agent=requester',
     body: () => ({
@@ -141,7 +152,7 @@ export const ACCESS: Record<string, AccessRow> = {
     stranger: '403 from_mismatch',
     foreign: '422 unknown_agent',
   },
-  'POST /v1/graphs/{id}/cancel': { at: '/v1/graphs/:graph/cancel', stranger: '404 graph_not_found' },
+  'POST /v1/graphs/{id}/cancel': { scope: 'operate', at: '/v1/graphs/:graph/cancel', stranger: '404 graph_not_found' },
   'POST /v1/batches': {
     at: '/v1/batches?agent=requester',
     body: () => ({ tasks: [toCook()] }),
@@ -156,7 +167,12 @@ export const ACCESS: Record<string, AccessRow> = {
     stranger: '403 from_mismatch',
     foreign: '200',
   },
-  'POST /v1/gaps/{from}/{id}/close': { at: '/v1/gaps/scout/:gap/close', by: 'scout', stranger: '404 not_found' },
+  'POST /v1/gaps/{from}/{id}/close': {
+    scope: 'operate',
+    at: '/v1/gaps/scout/:gap/close',
+    by: 'scout',
+    stranger: '404 not_found',
+  },
   'POST /v1/consumers/{name}/events': {
     at: '/v1/consumers/mine/events',
     body: () => ({}),
@@ -168,6 +184,7 @@ export const ACCESS: Record<string, AccessRow> = {
     stranger: '404 consumer_not_found',
   },
   'POST /v1/consumers/{name}/rewind': {
+    scope: 'operate',
     at: '/v1/consumers/mine/rewind',
     body: () => ({ to: 'end' }),
     status: 204,
@@ -225,6 +242,7 @@ export const ACCESS: Record<string, AccessRow> = {
     stranger: '403 from_mismatch',
   },
   'POST /v1/turns/{agent_turn_id}/stop': {
+    scope: 'operate',
     at: '/v1/turns/:queued/stop',
     body: () => ({ turn_epoch: 0 }),
     stranger: '404 turn_not_found',
@@ -248,4 +266,23 @@ export const ACCESS: Record<string, AccessRow> = {
   'POST /v1/agents/{id}/key': { at: '/v1/agents/holder/key', by: 'admin', stranger: '403 forbidden' },
   'DELETE /v1/agents/{id}': { at: '/v1/agents/monitor', by: 'admin', status: 204, stranger: '403 forbidden' },
   'POST /v1/relay/key': { by: 'admin', stranger: '403 forbidden' },
+  'POST /v1/keys': {
+    body: () => ({ name: 'more', agent: 'requester', scope: 'read' }),
+    by: 'admin',
+    status: 201,
+    stranger: '403 forbidden',
+  },
+  'POST /v1/keys/{name}/rotate': {
+    at: '/v1/keys/spare/rotate',
+    body: () => ({ agent: 'requester' }),
+    scope: 'admin',
+    stranger: '403 from_mismatch',
+    foreign: '404 key_not_found',
+  },
+  'DELETE /v1/keys/{name}': {
+    at: '/v1/keys/spare?agent=requester',
+    by: 'admin',
+    status: 204,
+    stranger: '403 forbidden',
+  },
 };

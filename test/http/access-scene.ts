@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { TestContext } from 'node:test';
 import baseConfig from '../../parley.config.ts';
-import { ADMIN_OWNER, generateKey, setAdminKey } from '../../shared/identity/auth/keys.ts';
+import { ADMIN_OWNER, generateKey } from '../../shared/identity/auth/keys.ts';
+import { setAdminKey } from '../../shared/identity/auth/set-operator-key.ts';
 import { agentOsAgent, content } from '../support/agent-os-agent.ts';
 import { about, type Caller, callerWith, registered } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
@@ -76,6 +77,8 @@ export const accessScene = async (t: TestContext) => {
   const { turn_epoch: epoch } = await worker.take();
   const queued = await enqueued(requester, 'executor', { channel_id: INNER, payload: secret });
   const relay = callerWith(transport, (await admin.call('POST', '/v1/relay/key')).body.key);
+  const spare = { name: 'spare', agent: 'requester', scope: 'agent' };
+  assert.equal((await admin.call('POST', '/v1/keys', spare)).status, 201);
   await settled(parley);
   await eventually(async () => assert.ok((await requester.inbox()).length > 0));
   const { receipt } = (await requester.call('POST', '/v1/consumers/mine/events', { max: 1 })).body;

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { routes } from '../../shared/http/routes/routes.ts';
+import { SCOPES, type Scope } from '../../shared/identity/auth/scopes.ts';
 import { type Caller, callerWith, type Reply } from '../support/api.ts';
 import { ACCESS, type AccessRow } from './access-rows.ts';
 import { accessScene, type Ids, SECRET } from './access-scene.ts';
@@ -77,6 +78,36 @@ describe('route access', () => {
     assert.deepEqual(await readable(callers, ids), before);
   });
 
+  it('accepts from a key of each scope what that scope is for, and nothing more', async (t) => {
+    const { parley, callers, ids } = await accessScene(t);
+    const { admin } = callers;
+    assert.ok(admin);
+    const keyOf = async (scope: Scope, agent?: string): Promise<Caller> => {
+      const made = await admin.call('POST', '/v1/keys', { name: `${scope}-only`, scope, agent });
+      assert.equal(made.status, 201, JSON.stringify(made.body));
+      return callerWith(parley.transport, made.body.key);
+    };
+    const reader = await keyOf('read', 'requester');
+    const operators = [];
+    for (const scope of SCOPES) operators.push({ scope, caller: await keyOf(scope) });
+    for (const [name, row] of Object.entries(ACCESS)) {
+      const needed = row.scope ?? (name.startsWith('GET ') ? 'read' : row.by === 'admin' ? 'admin' : 'agent');
+      const byReader = await called(reader, name, row, ids);
+      if (needed !== 'read') assertRefused(byReader, 403, 'forbidden');
+      else if (row.by === undefined) assert.equal(byReader.status, row.status ?? 200, `${name} by an agent's reader`);
+      // What one of them has done another cannot do again.
+      for (const { scope, caller } of operators) {
+        const reply = await called(caller, name, row, ids);
+        if (SCOPES.indexOf(scope) < SCOPES.indexOf(needed)) {
+          assertRefused(reply, 403, 'forbidden');
+          assert.ok(SCOPES.indexOf(reply.body.needed) > SCOPES.indexOf(scope), `${name} by ${scope}`);
+        } else if (needed === 'read' || scope === needed) {
+          assert.equal(reply.status, row.status ?? 200, `${name} by ${scope}: ${JSON.stringify(reply.body)}`);
+        } else assert.notEqual(reply.body?.needed, needed, `${name} by ${scope}`);
+      }
+    }
+  });
+
   for (const as of ['its owner', 'an administrator'] as const) {
     it(`accepts every call from ${as}`, async (t) => {
       const { callers, ids } = await accessScene(t);
@@ -95,7 +126,7 @@ describe('route access', () => {
   }
 });
 
-const RELAYED = ['POST /v1/messages', 'GET /v1/relay/plan', 'POST /v1/relay/render'];
+const RELAYED = ['POST /v1/messages', 'GET /v1/relay/plan', 'POST /v1/relay/render', 'GET /v1/whoami'];
 
 const TELLING = [
   'GET /v1/tasks',

@@ -19,9 +19,9 @@ import { callerWith, TestAgent } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { TestClock } from '../support/test-clock.ts';
 import { loadFixture, writeFolder } from './fixture.ts';
-import { assertSameFacts, readAnswers, transportTo } from './story.ts';
+import { assertSameFacts, readAnswers, renewKeys, transportTo } from './story.ts';
 
-const { keys, answers, files } = loadFixture(FIRST_FORMAT).embedded;
+const { keys: earlierKeys, answers, files } = loadFixture(FIRST_FORMAT).embedded;
 
 const ADMIN_KEY = 'an-admin-key-for-tests';
 
@@ -46,6 +46,7 @@ const assertWhole = async (dir: string): Promise<void> => {
   const parley = await start(dir);
   try {
     const transport = transportTo(parley.deps);
+    const keys = await renewKeys(parley.deps, 'default', earlierKeys);
     assertSameFacts(await readAnswers(transport, keys, Object.keys(answers)), answers);
     const admin = callerWith(transport, ADMIN_KEY);
     const { tasks } = (await admin.call('GET', '/v1/tasks?limit=100')).body;

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { createBodyReader } from '../../shared/http/read-body.ts';
 import { createRouter } from '../../shared/http/router.ts';
 import { routes } from '../../shared/http/routes/routes.ts';
+import { DEFAULT_KEY } from '../../shared/identity/auth/api-key.ts';
 import type { Deps } from '../../shared/identity/deps.ts';
+import { rotateApiKey } from '../../shared/registration/manage-keys.ts';
 import { type Caller, callerWith, parsed, type Reply, registered, TestAgent, type Transport } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import type { Wire } from '../support/speakers.ts';
@@ -74,6 +76,17 @@ export const writeStory = async (
   paths.push('tim /v1/inbox', 'chef /v1/inbox', 'cook /v1/inbox', 'tim /v1/dead-letters');
   await settle();
   return { keys, answers: await readAnswers(transport, keys, paths) };
+};
+
+/** Data from before keys had a checksum: each agent needs a new key, and has all that it had. */
+export const renewKeys = async (
+  deps: Deps,
+  project: string,
+  keys: Record<string, string>,
+): Promise<Record<string, string>> => {
+  const renew = async (agent: string) =>
+    [agent, (await rotateApiKey(deps, project, { agent, name: DEFAULT_KEY }, 0)).key] as const;
+  return Object.fromEntries(await Promise.all(Object.keys(keys).map(renew)));
 };
 
 /** One more report on the task that is held. */

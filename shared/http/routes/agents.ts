@@ -7,18 +7,14 @@ import {
   listServedDomains,
   type RegisteredAgent,
 } from '../../identity/agents/agent.ts';
+import { DEFAULT_KEY } from '../../identity/auth/api-key.ts';
 import { findAgent } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
 import { getInboxDepth, type InboxDepth } from '../../messaging/inbox/bounded-inbox.ts';
 import { toIso } from '../../ports/clock.ts';
-import {
-  deregisterAgent,
-  Registration,
-  registerAgent,
-  rotateKey,
-  ShownRegistration,
-} from '../../registration/register-agent.ts';
+import { rotateApiKey } from '../../registration/manage-keys.ts';
+import { deregisterAgent, Registration, registerAgent, ShownRegistration } from '../../registration/register-agent.ts';
 import { boundedCount, defineKeyRoute, defineRoute, type Route, recordBodyLimit } from '../route.ts';
 import { PauseView, toPauseView } from './pause-view.ts';
 
@@ -199,11 +195,14 @@ export const agentRoutes: Route[] = [
     operationId: 'createAgentKey',
     method: 'POST',
     path: '/v1/agents/{id}/key',
-    summary: 'Create a new key for an agent. The old key stops working',
+    summary: 'Replace the key `default` of an agent, which stops working at once',
     access: 'admin',
     responses: { 200: { description: 'The new key', schema: z.object({ key: ShownKey }) }, ...notFound },
     handle: async ({ deps, caller, params }) => {
-      return { status: 200, body: { key: await rotateKey(deps, caller.project, params.id ?? '') } };
+      const { id: agent = '' } = params;
+      await getRegisteredAgent(deps, caller.project, agent);
+      const { key } = await rotateApiKey(deps, caller.project, { agent, name: DEFAULT_KEY }, 0);
+      return { status: 200, body: { key } };
     },
   }),
 ];

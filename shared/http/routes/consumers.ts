@@ -114,6 +114,7 @@ export const consumerRoutes: Route[] = [
     operationId: 'rewindConsumer',
     method: 'POST',
     path: '/v1/consumers/{name}/rewind',
+    scope: 'operate',
     summary: 'Move a consumer to the start of the log, to its end, or to a time',
     ingress: 'none',
     body: z.strictObject({

@@ -40,6 +40,7 @@ export const deadLetterRoutes: Route[] = [
     operationId: 'retryDeadLetters',
     method: 'POST',
     path: '/v1/dead-letters/retry',
+    scope: 'operate',
     summary: 'Retry dead letters: those in `ids`, or the newest',
     body: z
       .strictObject({

@@ -62,6 +62,7 @@ export const gapRoutes: Route[] = [
     operationId: 'closeGap',
     method: 'POST',
     path: '/v1/gaps/{from}/{id}/close',
+    scope: 'operate',
     summary: 'Close a gap',
     responses: { 200: { description: 'The gap', schema: GapView }, 404: { description: 'No such gap' } },
     handle: async ({ deps, caller, params }) => {

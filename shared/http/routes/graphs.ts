@@ -87,6 +87,7 @@ export const graphRoutes: Route[] = [
     operationId: 'cancelGraph',
     method: 'POST',
     path: '/v1/graphs/{id}/cancel',
+    scope: 'operate',
     summary: 'Cancel all open nodes of a graph',
     responses: {
       200: { description: 'The cancelled graph', schema: GraphView },

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { resolveActor } from '../../identity/auth/authenticate.ts';
+import { assertScope, hasScope, resolveActor } from '../../identity/auth/authenticate.ts';
 import { boundedArray } from '../../kernel/json/bounded-schemas.ts';
 import { acknowledgeEntries } from '../../messaging/inbox/acknowledge.ts';
 import { readInbox } from '../../messaging/inbox/read-inbox.ts';
@@ -29,7 +29,7 @@ export const inboxRoutes: Route[] = [
         .enum(['true', 'false'])
         .optional()
         .describe(
-          'whether tasks for the agent are claimed and returned, if its inbox gets all. By default `true`, and `false` for administrators',
+          'whether tasks for the agent are claimed and returned, if its inbox gets all. By default `true`, and `false` for operators and for keys that only read',
         ),
       agent: onBehalfOf,
     }),
@@ -39,7 +39,9 @@ export const inboxRoutes: Route[] = [
       // Nobody reads the body of an answer to HEAD.
       const isRead = request.method !== 'HEAD';
       const take = query.mode === 'take' && isRead;
-      const isClaiming = query.claim === undefined ? caller.role === 'agent' : query.claim === 'true';
+      const isClaiming =
+        query.claim === undefined ? caller.role === 'agent' && hasScope(caller, 'agent') : query.claim === 'true';
+      if (take || isClaiming) assertScope(caller, 'agent');
       const read = await readInbox(deps, registered, {
         max: query.max,
         isRemoving: take,

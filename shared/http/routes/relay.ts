@@ -1,7 +1,8 @@
 import * as z from 'zod';
 import { type Config, hasRelay } from '../../config/config.ts';
 import type { AdminCaller, RelayCaller } from '../../identity/auth/authenticate.ts';
-import { generateKey, RELAY_OWNER, setRelayKey } from '../../identity/auth/keys.ts';
+import { generateKey, RELAY_OWNER } from '../../identity/auth/keys.ts';
+import { setRelayKey } from '../../identity/auth/set-operator-key.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
 import { boundedArray } from '../../kernel/json/bounded-schemas.ts';
@@ -37,7 +38,7 @@ export const relayRoutes: Route[] = [
       assertRelayEnabled(caller, deps.config);
       const key = generateKey(caller.project, RELAY_OWNER);
       await setRelayKey(deps.records, caller.project, key, deps.newId());
-      deps.directory.revokeKey(caller.project, RELAY_OWNER);
+      deps.directory.revokeKeys(caller.project, RELAY_OWNER, 'all');
       return { status: 200, body: { key } };
     },
   }),

@@ -13,6 +13,7 @@ import { gapRoutes } from './gaps.ts';
 import { graphRoutes } from './graphs.ts';
 import { homePageRoutes } from './home-page.ts';
 import { inboxRoutes } from './inbox.ts';
+import { keyRoutes, whoamiRoutes } from './keys.ts';
 import { manifestRoutes } from './manifest.ts';
 import { messageRoutes } from './messages.ts';
 import { metricRoutes } from './metrics.ts';
@@ -40,6 +41,8 @@ export const routes: readonly Route[] = [
   ...broadcastRoutes,
   ...agentRoutes,
   ...agentPairRoutes,
+  ...keyRoutes,
+  ...whoamiRoutes,
   ...turnRoutes,
   ...turnStreamRoutes,
   ...agentStateRoutes,

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { Config } from '../../config/config.ts';
-import { systemRoleKeyRef } from '../../identity/auth/keys.ts';
+import { ADMIN_KEY, apiKeyRef } from '../../identity/auth/api-key.ts';
 import { buildAsyncApi } from '../asyncapi.ts';
 import { buildOpenApi } from '../openapi.ts';
 import { defineOpenRoute, defineRoute, type Route } from '../route.ts';
@@ -36,7 +36,7 @@ export const createSystemRoutes = (all: () => readonly Route[]): Route[] => {
         responses: { 200: { description: 'Parley is up', schema: HealthView } },
       },
       async (deps) => {
-        await deps.records.get(systemRoleKeyRef('default', 'admin'));
+        await deps.records.get(apiKeyRef('default', undefined, ADMIN_KEY));
         return { status: 200, body: { status: 'ok', nats: deps.natsState?.() } };
       },
     ),

@@ -126,6 +126,7 @@ export const taskRoutes: Route[] = [
     operationId: 'cancelTask',
     method: 'POST',
     path: '/v1/tasks/{id}/cancel',
+    scope: 'operate',
     summary: 'Cancel a task',
     responses: {
       200: { description: 'The cancelled task', schema: TaskView },
@@ -141,6 +142,7 @@ export const taskRoutes: Route[] = [
     operationId: 'answerTask',
     method: 'POST',
     path: '/v1/tasks/{id}/input',
+    scope: 'operate',
     summary: 'Answer the question of the holder. The task then continues',
     bodyBytes: largeBodyLimit,
     body: z.strictObject({ input: jsonValue }),
@@ -159,6 +161,7 @@ export const taskRoutes: Route[] = [
     operationId: 'retryTask',
     method: 'POST',
     path: '/v1/tasks/{id}/retry',
+    scope: 'operate',
     summary: 'Retry a failed or expired task',
     responses: {
       202: { description: 'The queued task', schema: TaskView },
@@ -194,6 +197,7 @@ export const taskRoutes: Route[] = [
     operationId: 'releaseTask',
     method: 'POST',
     path: '/v1/tasks/{id}/release',
+    scope: 'operate',
     summary:
       'Release a claimed task to its queue. The attempt does not count. Only the holder and admin keys may do this',
     body: z.strictObject({ agent: onBehalfOf, attempt: z.number().int().min(1).optional() }).prefault({}),

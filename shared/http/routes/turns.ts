@@ -202,6 +202,7 @@ export const turnRoutes: Route[] = [
     operationId: 'stopTurn',
     method: 'POST',
     path: '/v1/turns/{agent_turn_id}/stop',
+    scope: 'operate',
     summary: 'Stop a turn. A turn that nobody has leased has the epoch 0',
     body: StopBody,
     code,

@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../kernel/json/json.ts';
 import { getDomain } from '../../ports/queues.ts';
 import type { Item, Ref } from '../../ports/records.ts';
+import type { ApiKey } from '../auth/api-key.ts';
 import type { AgentPause } from './agent-control.ts';
 
 /** Part of NATS subjects, queue names and keys. */
@@ -35,8 +36,9 @@ export interface Agent extends Item {
   channels?: string[];
   /** Only a `ui_worker` executes user interface actions. */
   workerTarget?: string;
-  keyHash: string;
   registeredAt: number;
+  /** Written with each new key, so that none outlives a removal. */
+  keysChangedAt?: number;
 }
 
 /**
@@ -125,6 +127,8 @@ export const agentsKey = (project: string): string => `${project}#agents`;
 export interface RegisteredAgent {
   agent: Agent;
   health?: AgentHealth;
+  /** Absent where nobody asks for them. */
+  keys?: readonly ApiKey[];
   /** Never shown, logged or sent. */
   hmacSecret?: string;
 }

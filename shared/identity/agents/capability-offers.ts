@@ -29,8 +29,8 @@ export const listProviderIds = async (
   return offers.map(({ sk }) => sk);
 };
 
-/** A DynamoDB transaction takes 100 writes; the agent, its health and a removed name use three. */
-const MAX_CAPABILITY_WRITES = 97;
+/** A DynamoDB transaction takes 100 writes; the agent, its health and a removed name use three, its keys up to ten. */
+const MAX_CAPABILITY_WRITES = 87;
 
 export const buildOfferWrites = (
   project: string,

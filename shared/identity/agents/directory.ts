@@ -1,7 +1,7 @@
 import type { Clock } from '../../ports/clock.ts';
-import type { Item, Records } from '../../ports/records.ts';
-import { type CachedKey, KeyWatchers } from '../auth/key-watchers.ts';
-import { parseSystemRole, type SystemRole, type SystemRoleKey, systemRoleKeyRef } from '../auth/keys.ts';
+import type { Item, Records, Ref } from '../../ports/records.ts';
+import { type ApiKey, isApiKey, MAX_KEYS_PER_AGENT, operatorKeyRef } from '../auth/api-key.ts';
+import { type CachedKeys, KeyWatchers } from '../auth/key-watchers.ts';
 import { type Tool, toolRef } from '../tools/tool.ts';
 import {
   type Agent,
@@ -17,15 +17,22 @@ import { type DomainProviders, domainProvidersRef } from './domain-providers.ts'
 /** A key revoked in another process works at most this long. */
 const CACHE_TTL_MS = 5000;
 const MAX_ENTRIES = 10_000;
+/** Wrong keys of one owner cost no more reads than these while its entry lasts. */
+const MAX_REREADS = 10;
+/** The agent, its health, its secret, its tombstone, and its keys. */
+const MAX_AGENT_RECORDS = 4 + MAX_KEYS_PER_AGENT;
 
 /** Caches what exists; absent owners are read every time. */
 export interface Directory {
   getAgent(project: string, id: string): Promise<RegisteredAgent | undefined>;
-  getSystemRoleKey(project: string, getSystemRoleKey: SystemRole): Promise<SystemRoleKey | undefined>;
+  /** The keys of an agent, or that of `@<name>`. */
+  listKeys(project: string, owner: string): Promise<readonly ApiKey[]>;
   /** Call it after a change, so that this process sees the change at once. */
   invalidate(project: string, owner: string): void;
-  /** Call it after a removal or a new key: also ends waits with the old key. */
-  revokeKey(project: string, owner: string): void;
+  /** Where a key may be newer than what is cached: invalidates that, a few times each 5 s. */
+  invalidateIfCached(project: string, owner: string): boolean;
+  /** Call it after a change of keys. Ends waits with those that are no longer valid at once, and with others when they end. */
+  revokeKeys(project: string, owner: string, ended: 'all' | readonly string[]): void;
   /** Calls `ended` as soon as this process can know. Returns an unwatch function. */
   watchKey(project: string, owner: string, keyHash: string, ended: () => void): () => void;
   getDomainProviders(project: string, domain: string): Promise<DomainProviders | undefined>;
@@ -45,54 +52,49 @@ export const createDirectory = (
   { isSingleProcess = false }: DirectoryOptions = {},
 ): Directory => {
   const agents = createTtlCache<RegisteredAgent>(clock);
-  const offices = createTtlCache<SystemRoleKey>(clock);
+  const operatorKeys = createTtlCache<ApiKey>(clock);
   const tools = createTtlCache<Tool>(clock);
   const keys = new KeyWatchers(clock);
   const getAgent: Directory['getAgent'] = (project, id) =>
     agents.get(agentPk(project, id), () => loadAgent(records, project, id));
-  const getSystemRoleKey: Directory['getSystemRoleKey'] = (project, name) => {
-    const ref = systemRoleKeyRef(project, name);
-    return offices.get(ref.pk, () => records.get(ref));
+  const getOperatorKey = (ref: Ref<ApiKey>): Promise<ApiKey | undefined> =>
+    operatorKeys.get(`${ref.pk} ${ref.sk}`, () => records.get(ref));
+  const listKeys: Directory['listKeys'] = async (project, owner) => {
+    const ref = operatorKeyRef(project, owner);
+    if (!ref) return (await getAgent(project, owner))?.keys ?? [];
+    const key = await getOperatorKey(ref);
+    return key ? [key] : [];
+  };
+  const findCache = (project: string, owner: string): { cache: TtlCache<unknown>; entry: string } => {
+    const ref = operatorKeyRef(project, owner);
+    return ref
+      ? { cache: operatorKeys, entry: `${ref.pk} ${ref.sk}` }
+      : { cache: agents, entry: agentPk(project, owner) };
   };
   const invalidate: Directory['invalidate'] = (project, owner) => {
-    const name = parseSystemRole(owner);
-    if (name) offices.delete(systemRoleKeyRef(project, name).pk);
-    else agents.delete(agentPk(project, owner));
+    const { cache, entry } = findCache(project, owner);
+    cache.delete(entry);
   };
-  const getCachedKey = async (project: string, owner: string): Promise<CachedKey> => {
-    const name = parseSystemRole(owner);
-    if (name)
-      return {
-        keyHash: (await getSystemRoleKey(project, name))?.keyHash,
-        until: offices.until(systemRoleKeyRef(project, name).pk),
-      };
-    return { keyHash: (await getAgent(project, owner))?.agent.keyHash, until: agents.until(agentPk(project, owner)) };
-  };
-  const peekKey = (project: string, owner: string): string | undefined => {
-    const name = parseSystemRole(owner);
-    return name
-      ? offices.peek(systemRoleKeyRef(project, name).pk)?.keyHash
-      : agents.peek(agentPk(project, owner))?.agent.keyHash;
+  const loadKeys = async (project: string, owner: string): Promise<CachedKeys> => {
+    const found = await listKeys(project, owner);
+    const { cache, entry } = findCache(project, owner);
+    return { keys: found, until: isSingleProcess ? Number.POSITIVE_INFINITY : cache.until(entry) };
   };
   const domains = createTtlCache<DomainProviders>(clock);
   return {
     getAgent,
-    getSystemRoleKey,
+    listKeys,
     invalidate,
-    revokeKey: (project, owner) => {
+    invalidateIfCached: (project, owner) => {
+      const { cache, entry } = findCache(project, owner);
+      return cache.deleteForReread(entry);
+    },
+    revokeKeys: (project, owner, ended) => {
       invalidate(project, owner);
-      keys.endExcept(`${project}/${owner}`);
+      keys.end(`${project}/${owner}`, ended);
     },
-    watchKey: (project, owner, keyHash, ended) => {
-      const look = (): Promise<CachedKey> => getCachedKey(project, owner);
-      const giveUp = keys.watch(`${project}/${owner}`, keyHash, ended, isSingleProcess ? undefined : look);
-      // The key may have ended between authentication and watch: then it was also invalidated.
-      if (isSingleProcess && peekKey(project, owner) !== keyHash)
-        look()
-          .then((key) => key.keyHash !== keyHash && ended())
-          .catch(() => {});
-      return giveUp;
-    },
+    watchKey: (project, owner, keyHash, ended) =>
+      keys.watch(`${project}/${owner}`, { keyHash, onEnd: ended }, () => loadKeys(project, owner)),
     getDomainProviders: (project, domain) => {
       const ref = domainProvidersRef(project, domain);
       return domains.get(ref.pk, () => records.get(ref));
@@ -107,17 +109,28 @@ export const createDirectory = (
 };
 
 const loadAgent = async (records: Records, project: string, id: string): Promise<RegisteredAgent | undefined> => {
-  const items = await records.query<Agent | AgentHealth | AgentSecret>({ pk: agentPk(project, id), limit: 10 });
+  const items = await records.query<Agent | AgentHealth | AgentSecret | ApiKey>({
+    pk: agentPk(project, id),
+    limit: MAX_AGENT_RECORDS,
+  });
   const agent = items.find(isAgentRecord);
   const health = items.find(isAgentHealth);
   const hmacSecret = items.find(isAgentSecret)?.secret;
-  return agent && { agent, health, ...(hmacSecret !== undefined && { hmacSecret }) };
+  return agent && { agent, health, keys: items.filter(isApiKey), ...(hmacSecret !== undefined && { hmacSecret }) };
 };
 
 const isAgentRecord = (item: Item): item is Agent => item.sk === 'agent';
 
-const createTtlCache = <T>(clock: Clock) => {
+interface TtlCache<T> {
+  delete(key: string): void;
+  deleteForReread(key: string): boolean;
+  until(key: string): number;
+  get(key: string, find: () => Promise<T | undefined>): Promise<T | undefined>;
+}
+
+const createTtlCache = <T>(clock: Clock): TtlCache<T> => {
   const entries = new Map<string, { found: Promise<T | undefined>; value: T; until: number }>();
+  const rereads = new Map<string, { count: number; until: number }>();
   /** Concurrent lookups share one read. */
   const looks = new Map<string, Promise<T | undefined>>();
   const storeEntry = (key: string, found: Promise<T | undefined>, value: T): void => {
@@ -138,17 +151,23 @@ const createTtlCache = <T>(clock: Clock) => {
     return found;
   };
   return {
-    delete: (key: string) => {
+    delete: (key) => {
       entries.delete(key);
       looks.delete(key);
     },
-    /** Only what is known without a read. */
-    peek: (key: string): T | undefined => {
-      const entry = entries.get(key);
-      return entry && entry.until > clock.now() ? entry.value : undefined;
+    deleteForReread: (key) => {
+      if (!entries.has(key)) return false;
+      const now = clock.now();
+      const known = rereads.get(key);
+      const recent = known && known.until > now ? known : { count: 0, until: now + CACHE_TTL_MS };
+      if (recent.count >= MAX_REREADS) return false;
+      if (rereads.size >= MAX_ENTRIES) rereads.clear();
+      rereads.set(key, { ...recent, count: recent.count + 1 });
+      entries.delete(key);
+      return true;
     },
-    until: (key: string): number => entries.get(key)?.until ?? clock.now() + CACHE_TTL_MS,
-    get: (key: string, find: () => Promise<T | undefined>): Promise<T | undefined> => {
+    until: (key) => entries.get(key)?.until ?? clock.now() + CACHE_TTL_MS,
+    get: (key, find) => {
       const entry = entries.get(key);
       return entry && entry.until > clock.now() ? entry.found : (looks.get(key) ?? loadEntry(key, find));
     },

@@ -1,58 +1,86 @@
 import { ParleyError } from '../../kernel/errors.ts';
 import { AGENT_ID, type RegisteredAgent } from '../agents/agent.ts';
 import type { Deps } from '../deps.ts';
-import { parseSystemRole } from './keys.ts';
-import { isValidKey, type PresentedKey, parsePresentedKey } from './presented-key.ts';
+import { ADMIN_KEY, type ApiKey, computeKeyEnd, findValidKey, RELAY_KEY } from './api-key.ts';
+import { parseOperatorOwner, toOperatorOwner } from './keys.ts';
+import { type PresentedKey, parsePresentedKey } from './presented-key.ts';
+import { includesScope, type Scope } from './scopes.ts';
+
+/** With which key a call came. */
+export interface CallerKey {
+  apiKey: ApiKey;
+  /** Of the present or the previous secret of the key. */
+  keyHash: string;
+}
 
 export type Caller =
   | AdminCaller
   /** `viaRelay`: the relay sent it for an agent on NATS. */
-  | { project: string; role: 'agent'; registered: RegisteredAgent; viaRelay?: true };
+  | { project: string; role: 'agent'; registered: RegisteredAgent; key?: CallerKey; viaRelay?: true };
 
+/** Whoever operates the project, as far as the scope of the key goes. */
 export interface AdminCaller {
   project: string;
   role: 'admin';
+  /** Absent where Parley itself acts. */
+  key?: CallerKey;
 }
 
 export interface RelayCaller {
   project: string;
   role: 'relay';
+  key: CallerKey;
 }
 
-export const authenticate = (deps: Deps, authorization: string | undefined): Promise<Caller | RelayCaller> => {
-  const key = parsePresentedKey(authorization);
-  if (!key) throw new ParleyError('unauthorized', 'Send a key: "Authorization: Bearer <key>".');
-  return authenticateKey(deps, key);
+export const authenticate = async (deps: Deps, authorization: string | undefined): Promise<Caller | RelayCaller> => {
+  const presented = parsePresentedKey(authorization);
+  if (!presented) throw new ParleyError('unauthorized', 'Send a key: "Authorization: Bearer <key>".');
+  if (presented === 'malformed') {
+    throw new ParleyError('unauthorized', 'The key is not whole: its checksum is wrong. Copy all of it.');
+  }
+  const caller = await findCaller(deps, presented);
+  if (caller) return caller;
+  const { project, owner } = presented;
+  // The cache may be older than the key. An absent owner is never cached, so it was just read.
+  const renewed = deps.directory.invalidateIfCached(project, owner) ? await findCaller(deps, presented) : undefined;
+  if (renewed) return renewed;
+  throw new ParleyError(
+    'unauthorized',
+    'The key is not valid. It may have expired or been rotated, or its agent removed.',
+  );
 };
 
-const authenticateKey = async (deps: Deps, key: PresentedKey, isRenewed = false): Promise<Caller | RelayCaller> => {
-  const { project, owner } = key;
-  const role = parseSystemRole(owner);
-  let isKnown: boolean;
-  if (role) {
-    const known = await deps.directory.getSystemRoleKey(project, role);
-    isKnown = known !== undefined;
-    if (isValidKey(key, known?.keyHash)) return { project, role };
-  } else {
-    const known = await deps.directory.getAgent(project, owner);
-    isKnown = known !== undefined;
-    if (isValidKey(key, known?.agent.keyHash) && known) return { project, role: 'agent', registered: known };
+const findCaller = async (deps: Deps, presented: PresentedKey): Promise<Caller | RelayCaller | undefined> => {
+  const { project, owner, keyHash } = presented;
+  if (parseOperatorOwner(owner) === undefined) {
+    const registered = await deps.directory.getAgent(project, owner);
+    const apiKey = registered && findValidKey(presented, registered.keys ?? [], deps.clock.now());
+    return apiKey && { project, role: 'agent', registered, key: { apiKey, keyHash } };
   }
-  // An absent owner is never cached, so it was just read.
-  if (isRenewed || !isKnown) {
-    throw new ParleyError('unauthorized', 'The key is not valid. It may have been rotated or its agent removed.');
-  }
-  // The cache may be older than the key.
-  deps.directory.invalidate(project, owner);
-  return authenticateKey(deps, key, true);
+  const apiKey = findValidKey(presented, await deps.directory.listKeys(project, owner), deps.clock.now());
+  return apiKey && { project, role: apiKey.name === RELAY_KEY ? 'relay' : 'admin', key: { apiKey, keyHash } };
+};
+
+/** What a caller without a key, Parley itself, may do is decided elsewhere. */
+export const hasScope = ({ key }: Caller | RelayCaller, needed: Scope): boolean => {
+  const scope = key?.apiKey.scope;
+  return scope === undefined || (scope !== 'relay' && includesScope(scope, needed));
+};
+
+export const assertScope = (caller: Caller | RelayCaller, needed: Scope): void => {
+  if (hasScope(caller, needed)) return;
+  const scope = caller.key?.apiKey.scope;
+  throw new ParleyError('forbidden', `The key has the scope "${scope}", and this call needs "${needed}".`, {
+    details: { scope, needed },
+  });
 };
 
 /** A stream ends with its key and follows changes of the registration. */
 export const revalidateCaller = async (deps: Deps, caller: Caller): Promise<Caller | undefined> => {
-  if (caller.role === 'admin') return caller;
-  const { id, keyHash } = caller.registered.agent;
-  const known = await deps.directory.getAgent(caller.project, id);
-  return known?.agent.keyHash === keyHash ? { ...caller, registered: known } : undefined;
+  if (caller.role === 'admin' || caller.key === undefined) return caller;
+  const known = await deps.directory.getAgent(caller.project, caller.registered.agent.id);
+  const end = computeKeyEnd(known?.keys ?? [], caller.key.keyHash);
+  return known && end > deps.clock.now() ? { ...caller, registered: known } : undefined;
 };
 
 export const resolveActor = (
@@ -88,8 +116,15 @@ const actAs = async (
   return registered;
 };
 
+/** By which it acts: all operators are one, as no agent is. */
 export const getCallerName = (caller: Caller | RelayCaller): string =>
   caller.role === 'agent' ? caller.registered.agent.id : caller.role;
+
+/** By which people know it: operators by their keys. */
+export const describeCaller = (caller: Caller | RelayCaller): string => {
+  const { name = ADMIN_KEY } = caller.key?.apiKey ?? {};
+  return caller.role !== 'admin' || name === ADMIN_KEY ? getCallerName(caller) : toOperatorOwner(name);
+};
 
 export const findAgent = (deps: Deps, project: string, id: string): Promise<RegisteredAgent | undefined> =>
   AGENT_ID.test(id) ? deps.directory.getAgent(project, id) : Promise.resolve(undefined);

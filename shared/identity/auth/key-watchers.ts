@@ -1,4 +1,5 @@
 import type { Clock } from '../../ports/clock.ts';
+import { type ApiKey, computeKeyEnd } from './api-key.ts';
 
 interface KeyWatcher {
   keyHash: string;
@@ -7,22 +8,25 @@ interface KeyWatcher {
 
 interface WatchedOwner {
   watchers: Set<KeyWatcher>;
+  load: LoadKeys;
+  /** Of the newest check: an older one that is still reading sets no alarm. */
+  check: number;
   cancel?: () => void;
 }
 
-/** `until` in epoch milliseconds. */
-export interface CachedKey {
-  keyHash: string | undefined;
+/** `until` in epoch milliseconds: then they are read again. */
+export interface CachedKeys {
+  keys: readonly ApiKey[];
   until: number;
 }
 
-type LoadKey = () => Promise<CachedKey>;
+type LoadKeys = () => Promise<CachedKeys>;
 
 const RECHECK_MS = 1000;
 
 /**
- * Notifies at once if this process ended the key. Otherwise the key is read when its cache entry expires, once for all
- * watchers.
+ * Notifies at once if this process ended the key, and when it expires. The keys of an owner are read when their cache entry
+ * expires, once for all watchers.
  */
 export class KeyWatchers {
   readonly #clock: Clock;
@@ -33,10 +37,11 @@ export class KeyWatchers {
   }
 
   /** Calls `onEnd` once. Returns an unwatch function. */
-  watch(owner: string, keyHash: string, onEnd: () => void, look?: LoadKey): () => void {
-    const watched = this.#byOwner.get(owner) ?? this.#startWatching(owner, look);
-    const watcher = { keyHash, onEnd };
+  watch(owner: string, watcher: KeyWatcher, load: LoadKeys): () => void {
+    const watched = this.#byOwner.get(owner) ?? { watchers: new Set(), load, check: 0 };
+    this.#byOwner.set(owner, watched);
     watched.watchers.add(watcher);
+    this.#checkKeys(owner, watched);
     return () => {
       watched.watchers.delete(watcher);
       if (watched.watchers.size > 0 || this.#byOwner.get(owner) !== watched) return;
@@ -45,31 +50,38 @@ export class KeyWatchers {
     };
   }
 
-  endExcept(owner: string, but?: string): void {
-    const { watchers } = this.#byOwner.get(owner) ?? {};
-    for (const watcher of watchers ?? []) {
-      if (watcher.keyHash === but) continue;
-      watchers?.delete(watcher);
+  /** Those with the hashes end at once, and the others when their keys do. */
+  end(owner: string, keyHashes: 'all' | readonly string[]): void {
+    const watched = this.#byOwner.get(owner);
+    if (!watched) return;
+    this.#endWhere(watched, ({ keyHash }) => keyHashes === 'all' || keyHashes.includes(keyHash));
+    this.#checkKeys(owner, watched);
+  }
+
+  #endWhere({ watchers }: WatchedOwner, isEnded: (watcher: KeyWatcher) => boolean): void {
+    for (const watcher of watchers) {
+      if (!isEnded(watcher)) continue;
+      watchers.delete(watcher);
       watcher.onEnd();
     }
   }
 
-  #startWatching(owner: string, look: LoadKey | undefined): WatchedOwner {
-    const watched: WatchedOwner = { watchers: new Set() };
-    this.#byOwner.set(owner, watched);
-    if (look) this.#checkKey(owner, watched, look);
-    return watched;
-  }
-
-  #checkKey(owner: string, watched: WatchedOwner, look: LoadKey): void {
+  #checkKeys(owner: string, watched: WatchedOwner): void {
+    watched.check += 1;
+    const { check } = watched;
+    watched.cancel?.();
+    watched.cancel = undefined;
     const scheduleCheck = (at: number): void => {
-      if (this.#byOwner.get(owner) !== watched) return;
-      watched.cancel = this.#clock.setAlarm(at, () => this.#checkKey(owner, watched, look));
+      if (at === Number.POSITIVE_INFINITY || watched.check !== check || this.#byOwner.get(owner) !== watched) return;
+      watched.cancel = this.#clock.setAlarm(at, () => this.#checkKeys(owner, watched));
     };
-    look().then(
-      ({ keyHash, until }) => {
-        this.endExcept(owner, keyHash);
-        scheduleCheck(until);
+    watched.load().then(
+      ({ keys, until }) => {
+        if (watched.check !== check) return;
+        const now = this.#clock.now();
+        this.#endWhere(watched, ({ keyHash }) => computeKeyEnd(keys, keyHash) <= now);
+        const ends = [...watched.watchers].map(({ keyHash }) => computeKeyEnd(keys, keyHash));
+        scheduleCheck(Math.min(until, ...ends));
       },
       () => scheduleCheck(this.#clock.now() + RECHECK_MS),
     );

@@ -30,7 +30,7 @@ export const recordExamples = async (parley: TestParley): Promise<Record<string,
 /** They are too long to be shown inside of one of them. */
 const DOCUMENTS = ['getOpenApi', 'getAsyncApi', 'getSchema', 'getMetrics', 'getHomePage', 'streamTurn'];
 
-const KEY = /(prl_\w+\.@?\w+\.)[\w-]{43}/g;
+const KEY = /(prl_\w+\.@?\w+\.)[\w-]{49}/g;
 const MAX_ITEMS = 2;
 
 /** Without secrets, and with the beginning of long lists. */

@@ -43,6 +43,11 @@ export const tellStory = async (parley: TestParley, send: Send): Promise<void> =
   const scout = await register('scout', { dialect: 'agent-os' });
   await register('monitor', { dialect: 'agent-os' });
 
+  await send(admin, 'createKey', { body: { name: 'console', scope: 'operate', expiresAt: '2100-01-01T00:00:00Z' } });
+  await send(admin, 'listKeys', {});
+  await send(researcher, 'getWhoami', {});
+  await send(admin, 'rotateKey', { params: { name: 'console' }, body: { overlapSeconds: 3600 } });
+  await send(admin, 'removeKey', { params: { name: 'console' } });
   await send(admin, 'importManifest', {
     body: {
       version: '1.0',
