@@ -205,6 +205,8 @@ describe('GET /openapi.json', () => {
       'post /v1/dead-letters/retry',
       'post /v1/graphs',
       'post /v1/inbox/ack',
+      'post /v1/keys',
+      'post /v1/keys/{name}/rotate',
       'post /v1/manifest',
       'post /v1/messages',
       'post /v1/relay/render',
