@@ -70,7 +70,7 @@ const assertChosenKey = (variable: string, project: string, chosen: string): str
   const whose = `${variable} is a key of ${owned.owner} in the project ${owned.project}.`;
   if (project === DEFAULT_PROJECT) throw new StartError(`${whose} Choose one of your own.`);
   throw new StartError(
-    `${whose} A key tells which project it opens: start once without ${variable}, and Parley makes one for ${project} in --data.`,
+    `${whose} A key tells which project it opens: that of ${project} begins with prl_${project}.${ADMIN_OWNER}. and a start without ${variable} makes one.`,
   );
 };
 
