@@ -7,7 +7,7 @@ import {
   type Caller,
   type RelayCaller,
 } from '../identity/auth/authenticate.ts';
-import type { Scope } from '../identity/auth/scopes.ts';
+import type { KeyScope } from '../identity/auth/scopes.ts';
 import type { Deps } from '../identity/deps.ts';
 import { authorizeSender, buildSignedCall, SIGNATURE_HEADERS } from '../ingest/authorize.ts';
 import { ParleyError, type ParleyErrorCode } from '../kernel/errors.ts';
@@ -92,7 +92,7 @@ interface RouteDefinition<Q, B, A extends KeyAccess> extends RouteDescription {
   /** Whose key it takes, which is looked at before the body is read. */
   access: A;
   /** What its key must be for: by default `read` for GET, `admin` for calls of administrators, and `agent` for all others. */
-  scope?: Scope;
+  scope?: KeyScope;
   ingress?: RouteIngress<Q, B>;
   /** Absent for none. */
   query?: z.ZodType<Q>;
@@ -107,7 +107,7 @@ interface RouteDefinition<Q, B, A extends KeyAccess> extends RouteDescription {
 export interface Route extends RouteDescription {
   access: Access;
   /** Absent where it is open to all. */
-  scope?: Scope;
+  scope?: KeyScope;
   hasIngressChecks: boolean;
   /** It answers in another protocol, errors too. */
   isForeign?: true;
@@ -188,7 +188,7 @@ export const receiveBody = async (
   return received;
 };
 
-const getDefaultScope = (method: RouteDescription['method'], access: KeyAccess): Scope => {
+const getDefaultScope = (method: RouteDescription['method'], access: KeyAccess): KeyScope => {
   if (method === 'GET') return 'read';
   return access === 'admin' || access === 'relay-or-admin' ? 'admin' : 'agent';
 };

@@ -9,7 +9,7 @@ import {
   MAX_KEYS_PER_AGENT,
 } from '../identity/auth/api-key.ts';
 import { generateKey, hashKey } from '../identity/auth/keys.ts';
-import type { Scope } from '../identity/auth/scopes.ts';
+import type { KeyScope } from '../identity/auth/scopes.ts';
 import type { Deps } from '../identity/deps.ts';
 import { ParleyError } from '../kernel/errors.ts';
 import { retryOnConflict } from '../kernel/retry-on-conflict.ts';
@@ -23,7 +23,7 @@ const KEY_RETRIES = { attempts: 5 };
 export interface NewKey {
   name: string;
   agent?: string;
-  scope: Scope;
+  scope: KeyScope;
   expires?: number;
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { routes } from '../../shared/http/routes/routes.ts';
-import { SCOPES, type Scope } from '../../shared/identity/auth/scopes.ts';
+import { KEY_SCOPES, type KeyScope } from '../../shared/identity/auth/scopes.ts';
 import { type Caller, callerWith, type Reply } from '../support/api.ts';
 import { ACCESS, type AccessRow } from './access-rows.ts';
 import { accessScene, type Ids, SECRET } from './access-scene.ts';
@@ -82,14 +82,14 @@ describe('route access', () => {
     const { parley, callers, ids } = await accessScene(t);
     const { admin } = callers;
     assert.ok(admin);
-    const keyOf = async (scope: Scope, agent?: string): Promise<Caller> => {
+    const keyOf = async (scope: KeyScope, agent?: string): Promise<Caller> => {
       const made = await admin.call('POST', '/v1/keys', { name: `${scope}-only`, scope, agent });
       assert.equal(made.status, 201, JSON.stringify(made.body));
       return callerWith(parley.transport, made.body.key);
     };
     const reader = await keyOf('read', 'requester');
     const operators = [];
-    for (const scope of SCOPES) operators.push({ scope, caller: await keyOf(scope) });
+    for (const scope of KEY_SCOPES) operators.push({ scope, caller: await keyOf(scope) });
     for (const [name, row] of Object.entries(ACCESS)) {
       const needed = row.scope ?? (name.startsWith('GET ') ? 'read' : row.by === 'admin' ? 'admin' : 'agent');
       const byReader = await called(reader, name, row, ids);
@@ -98,9 +98,9 @@ describe('route access', () => {
       // What one of them has done another cannot do again.
       for (const { scope, caller } of operators) {
         const reply = await called(caller, name, row, ids);
-        if (SCOPES.indexOf(scope) < SCOPES.indexOf(needed)) {
+        if (KEY_SCOPES.indexOf(scope) < KEY_SCOPES.indexOf(needed)) {
           assertRefused(reply, 403, 'forbidden');
-          assert.ok(SCOPES.indexOf(reply.body.needed) > SCOPES.indexOf(scope), `${name} by ${scope}`);
+          assert.ok(KEY_SCOPES.indexOf(reply.body.needed) > KEY_SCOPES.indexOf(scope), `${name} by ${scope}`);
         } else if (needed === 'read' || scope === needed) {
           assert.equal(reply.status, row.status ?? 200, `${name} by ${scope}: ${JSON.stringify(reply.body)}`);
         } else assert.notEqual(reply.body?.needed, needed, `${name} by ${scope}`);

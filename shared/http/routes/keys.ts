@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { AGENT_ID } from '../../identity/agents/agent.ts';
 import { ADMIN_KEY, type ApiKey, computeKeyEnd, RELAY_KEY } from '../../identity/auth/api-key.ts';
 import { assertScope, type Caller, describeCaller } from '../../identity/auth/authenticate.ts';
-import { AGENT_KEY_SCOPES, listIncludedScopes, SCOPES, type Scope } from '../../identity/auth/scopes.ts';
+import { AGENT_KEY_SCOPES, KEY_SCOPES, type KeyScope, listIncludedScopes } from '../../identity/auth/scopes.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
 import { toIso } from '../../ports/clock.ts';
@@ -13,7 +13,7 @@ const MAX_OVERLAP_DAYS = 30;
 
 const keyName = z.string().regex(/^[a-z0-9_-]{1,64}$/, 'must be 1 to 64 of a-z, 0-9, _ and -');
 const agentField = z.string().regex(AGENT_ID, 'must be an agent id').optional();
-const ScopeView = z.enum([...SCOPES, 'relay']);
+const ScopeView = z.enum([...KEY_SCOPES, 'relay']);
 
 const KeyView = z
   .object({
@@ -70,7 +70,7 @@ const assertNotAdminKey = (name: string, agent: string | undefined): void => {
   );
 };
 
-const assertScopeFits = (scope: Scope, agent: string | undefined): void => {
+const assertScopeFits = (scope: KeyScope, agent: string | undefined): void => {
   if (agent === undefined || AGENT_KEY_SCOPES.some((fitting) => fitting === scope)) return;
   throw new ParleyError('invalid_request', `A key of an agent has the scope ${AGENT_KEY_SCOPES.join(' or ')}.`, {
     issues: [{ path: 'scope', message: `must be ${AGENT_KEY_SCOPES.join(' or ')}` }],
@@ -102,7 +102,7 @@ export const keyRoutes: Route[] = [
       name: keyName.refine((name) => name !== ADMIN_KEY && name !== RELAY_KEY, 'is the name of a key of Parley'),
       agent: agentField.describe('the agent that the key is for'),
       scope: z
-        .enum(SCOPES)
+        .enum(KEY_SCOPES)
         .describe(
           '`read`: GET. `operate`: also cancel, retry, release, answer and pause. `agent`: also all that agents do. `admin`: everything. A key of an agent has `agent` or `read`, for itself',
         ),

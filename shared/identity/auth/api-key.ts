@@ -2,7 +2,7 @@ import type { Item, NewItem, Ref } from '../../ports/records.ts';
 import { agentPk } from '../agents/agent.ts';
 import { parseOperatorOwner, toOperatorOwner } from './keys.ts';
 import { type PresentedKey, rememberValidKey } from './presented-key.ts';
-import type { Scope } from './scopes.ts';
+import type { KeyScope } from './scopes.ts';
 
 /** By name, in the partition of its agent or of the project. `expires` ends it. */
 export interface ApiKey extends Item {
@@ -11,7 +11,7 @@ export interface ApiKey extends Item {
   name: string;
   /** Absent for the keys of operators and relays. */
   agent?: string;
-  scope: Scope | 'relay';
+  scope: KeyScope | 'relay';
   keyHash: string;
   /** The keys before the last rotations that are still valid. */
   previous?: PreviousKey[];

@@ -4,7 +4,7 @@ import type { Deps } from '../deps.ts';
 import { ADMIN_KEY, type ApiKey, computeKeyEnd, findValidKey, RELAY_KEY } from './api-key.ts';
 import { parseOperatorOwner, toOperatorOwner } from './keys.ts';
 import { type PresentedKey, parsePresentedKey } from './presented-key.ts';
-import { includesScope, type Scope } from './scopes.ts';
+import { includesScope, type KeyScope } from './scopes.ts';
 
 /** With which key a call came. */
 export interface CallerKey {
@@ -62,12 +62,12 @@ const findCaller = async (deps: Deps, presented: PresentedKey): Promise<Caller |
 };
 
 /** What a caller without a key, Parley itself, may do is decided elsewhere. */
-export const hasScope = ({ key }: Caller | RelayCaller, needed: Scope): boolean => {
+export const hasScope = ({ key }: Caller | RelayCaller, needed: KeyScope): boolean => {
   const scope = key?.apiKey.scope;
   return scope === undefined || (scope !== 'relay' && includesScope(scope, needed));
 };
 
-export const assertScope = (caller: Caller | RelayCaller, needed: Scope): void => {
+export const assertScope = (caller: Caller | RelayCaller, needed: KeyScope): void => {
   if (hasScope(caller, needed)) return;
   const scope = caller.key?.apiKey.scope;
   throw new ParleyError('forbidden', `The key has the scope "${scope}", and this call needs "${needed}".`, {
