@@ -3,6 +3,8 @@ import { describe, it } from 'node:test';
 import { toCanonicalId } from '../../shared/kernel/ids.ts';
 import type { AuditLogEntry } from '../../shared/messaging/audit-log/read-audit-log.ts';
 import { agentOsAgent } from '../support/agent-os-agent.ts';
+import { taskRequest } from '../support/api.ts';
+import { messageRouting, mrMessage } from '../support/message-routing.ts';
 import { taskFormat, tfRequest } from '../support/task-format.ts';
 import { testParley } from '../support/test-parley.ts';
 import { lines, logged, start } from './logged.ts';
@@ -146,6 +148,25 @@ describe('audit log', () => {
     assert.equal((await logged(brain, '?status=error')).length, 4);
     assert.deepEqual(await logged(scribe, '?status=error'), []);
     assert.ok(parley.logged.includes('warn message rejected: invalid'), parley.logged.join());
+  });
+
+  it('logs a message that is not valid by the id and the recipient that it names, in any dialect', async (t) => {
+    const parley = await testParley(t, { config: { auditLog: { 'message-routing': true, 'round-table': true } } });
+    const lead = await parley.agent('lead', messageRouting);
+    const tim = await parley.agent('tim');
+    await parley.agent('coder', messageRouting);
+    const update = mrMessage('status-update', 'lead', 'coder', { payload: {} });
+    assertRefused(await lead.send(update), 400, 'invalid_message');
+    const request = taskRequest('tim', { to: 'coder', ttl: 0 });
+    assertRefused(await tim.send(request), 400, 'invalid_message');
+    await settled(parley);
+    assert.deepEqual(
+      (await logged(parley.admin, '?status=error')).map(({ messageId, toAgent }) => [messageId, toAgent]).toSorted(),
+      [
+        [update.msg_id, 'coder'],
+        [request.id, 'coder'],
+      ].toSorted(),
+    );
   });
 
   it('keeps no message that is not valid of a dialect that is not logged', async (t) => {

@@ -1,6 +1,6 @@
 import type { Dialect } from '../../dialects/dialect.ts';
 import { isAudited } from '../../dialects/is-audited.ts';
-import type { Agent } from '../../identity/agents/agent.ts';
+import { AGENT_ID, type Agent } from '../../identity/agents/agent.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { ParleyError, type ParleyErrorCode } from '../../kernel/errors.ts';
 import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
@@ -31,7 +31,8 @@ export const recordRejection = async (
   error: ParleyError,
 ): Promise<void> => {
   const fingerprint = computeFingerprint(message);
-  const { to, ...described } = dialect.describeForAudit?.(message) ?? {};
+  const { to, ...described } = dialect.describeForAudit?.(message) ?? { to: toAgentId(message.to) };
+  const id = toName(dialect.listCorrelationIds?.(message)[0]) ?? fingerprint;
   try {
     await deps.records.create<RejectedMessage>(
       {
@@ -41,7 +42,7 @@ export const recordRejection = async (
         from,
         to,
         code: error.code,
-        auditEntry: { id: toName(message.id) ?? fingerprint, type: toName(message.type) ?? 'unknown', ...described },
+        auditEntry: { id, type: toName(message.type) ?? 'unknown', ...described },
         expires: deps.clock.now() + TOMBSTONE_MS,
       },
       deps.newId(),
@@ -56,6 +57,9 @@ const MAX_NAME_LENGTH = 128;
 
 const toName = (said: Json | undefined): string | undefined =>
   typeof said === 'string' ? said.slice(0, MAX_NAME_LENGTH) : undefined;
+
+const toAgentId = (said: Json | undefined): string | undefined =>
+  typeof said === 'string' && AGENT_ID.test(said) ? said : undefined;
 
 export const computeRejectionEffects = ({ before, after }: RecordChange<RejectedMessage>): Effect[] => {
   if (before || !after) return [];
