@@ -4,7 +4,7 @@ import { buildTaskAuditFields } from '../messaging/audit-log/task-audit-entries.
 import { buildDeliveries, buildOutcome, type Delivery, getQuestionId } from '../model/delivery.ts';
 import type { Effect } from '../model/effect.ts';
 import { buildHistoryEntries } from '../model/history.ts';
-import { buildInboxReport } from '../model/inbox-report.ts';
+import { buildInboxReport, getLastMessageId } from '../model/inbox-report.ts';
 import {
   getTerminalStatus,
   hasReported,
@@ -38,8 +38,9 @@ export const computeTaskEffects = ({ before, after }: RecordChange<Task>): Effec
   const report = buildInboxReport(before, after);
   if (report && !after.fromNats) effects.push({ kind: 'deliverReport', report });
   // Other reports are relayed in any case.
-  if (report?.task.failedAttempt && after.fromNats)
-    effects.push({ kind: 'enqueue', message: buildReportRelay(after, report.task.failedAttempt) });
+  const { reportId, failedAttempt } = report?.task ?? {};
+  if (failedAttempt && after.fromNats)
+    effects.push({ kind: 'enqueue', message: buildReportRelay(after, { reportId, failedAttempt }) });
   if (isNewlyCancelled(before, after) && after.childCount !== undefined) {
     effects.push({ kind: 'cancelChildren', of: after, change: buildChildCancellation(after) });
   }
@@ -70,8 +71,9 @@ const buildNatsNotifications = (taken: TaskEventType[], task: Task): QueueMessag
   // The requester had the result before.
   if (!task.fromNats || taken.includes('task.requested')) return [];
   if (taken.includes('task.completed')) return [buildOutcomeRelay(task.project, buildOutcome(task, task.from))];
-  const isReport = isHeld(task) && (taken.includes('task.claimed') || taken.includes('task.progress'));
-  return isReport ? [buildReportRelay(task)] : [];
+  if (!isHeld(task)) return [];
+  if (taken.includes('task.progress')) return [buildReportRelay(task, { reportId: getLastMessageId(task) })];
+  return taken.includes('task.claimed') ? [buildReportRelay(task)] : [];
 };
 
 /** The events of one write. A report on an unclaimed task has two. */

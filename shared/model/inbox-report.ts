@@ -23,20 +23,26 @@ export const buildInboxReport = (before: Task | undefined, after: Task): InboxRe
   const isTold = after.reportsToInbox === 'progress' ? isProgress : isFailure || isProgress || isClaim;
   if (!isTold) return undefined;
   const { reportedAs } = after;
-  const said = isFailure || isProgress ? after.processedMessages?.at(-1) : undefined;
+  const said = isFailure || isProgress ? getLastMessageId(after) : undefined;
   // What has no id of its own is known by the step.
-  const id = said?.round === undefined && said ? said.id : uuidFromSeed(['report', after.id, after.v]);
+  const id = said ?? uuidFromSeed(['report', after.id, after.v]);
   return {
     id,
     from: (isFailure ? after.error?.agent : after.holder) ?? SYSTEM_SENDER,
     to: after.from,
     toInstance: after.fromInstance,
     sentAs:
-      reportedAs !== undefined && reportedAs.id === said?.id
+      reportedAs !== undefined && reportedAs.id === said
         ? { at: reportedAs.at, sequence: reportedAs.sequence }
         : { at: after.at, sequence: after.v },
     task: toReportedTask(after, { reportId: id, failedAttempt: isFailure ? after.error : undefined }),
   };
+};
+
+/** By which its sender knows what the holder said last; absent where that is known by its content. */
+export const getLastMessageId = ({ processedMessages }: Task): string | undefined => {
+  const said = processedMessages?.at(-1);
+  return said?.round === undefined ? said?.id : undefined;
 };
 
 /** Its holder said that it failed, and it is tried again, by the same agent or by another. */

@@ -3,7 +3,7 @@ import type { Broadcast } from '../model/broadcast.ts';
 import type { TaskOutcome } from '../model/delivery.ts';
 import type { DirectMessage } from '../model/direct-message.ts';
 import { toReportedTask } from '../model/inbox-report.ts';
-import type { ReportedTask, Task, TaskError } from '../model/task.ts';
+import type { ReportedTask, Task } from '../model/task.ts';
 import type { ParleyEvent } from '../ports/events.ts';
 import type { Priority, QueueMessage } from '../ports/queues.ts';
 import { NatsMessage } from './nats-message.ts';
@@ -67,10 +67,13 @@ export const buildRequestRelay = (task: Task): QueueMessage =>
   );
 
 /** For the requester: what the holder said last. */
-export const buildReportRelay = (task: Task, failedAttempt?: TaskError): QueueMessage =>
+export const buildReportRelay = (
+  task: Task,
+  more: Pick<ReportedTask, 'reportId' | 'failedAttempt'> = {},
+): QueueMessage =>
   buildItemMessage(
     { ...toTaskAddress(task), id: `${task.id}#${task.v}#report` },
-    { kind: 'report', task: toReportedTask(task, { failedAttempt }) },
+    { kind: 'report', task: toReportedTask(task, more) },
   );
 
 /** For whoever must know how a task ended, what its holder asks or what it was answered. */
