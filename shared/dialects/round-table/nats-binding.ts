@@ -14,7 +14,6 @@ export const roundTableNatsBinding: NatsBinding = {
   loadAsyncApiChannels: async (config) => (await import('./asyncapi-channels.ts')).describeRoundTable(config),
   hasDomainSubjects: true,
   // A workqueue has one consumer for each subject, and those of on-prem domains belong to the knights.
-  // A workqueue has one consumer for each subject, and those of on-prem domains belong to the knights.
   listSources: (site) => {
     const { project, config } = site;
     const { prefix } = getSubjects(site);
