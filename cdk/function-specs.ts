@@ -147,7 +147,7 @@ export const FUNCTIONS = {
     timeoutS: 30,
     access: {
       table: [...READ_ACTIONS, 'PutItem', 'UpdateItem', 'DeleteItem', 'ConditionCheckItem'],
-      indexes: ['byList', 'byHolder'],
+      indexes: ['byList', 'byHolder', 'byCreation'],
       queues: ['SendMessage'],
       content: CONTENT_ACTIONS,
     },
@@ -181,6 +181,8 @@ export const ROUTES: readonly RouteSpec[] = [
   { method: 'POST', path: '/v1/claims', to: 'claims' },
   { method: 'ANY', path: '/v1/tasks', to: 'tasks' },
   { method: 'ANY', path: '/v1/tasks/{proxy+}', to: 'tasks' },
+  { method: 'ANY', path: '/v1/operations', to: 'tasks' },
+  { method: 'ANY', path: '/v1/operations/{proxy+}', to: 'tasks' },
   { method: 'ANY', path: '/v1/dead-letters', to: 'tasks' },
   { method: 'ANY', path: '/v1/dead-letters/retry', to: 'tasks' },
   { method: 'ANY', path: '/v1/batches', to: 'tasks' },

@@ -3,10 +3,12 @@ import type { ListedKinds } from '../ports/lists.ts';
 import { toListedTask } from '../tasks/queries/list-tasks.ts';
 import { toListedTurn } from '../turns/queries/list-turns.ts';
 import { toListedGraph } from '../workflows/graphs/list-graphs.ts';
+import { toListedOperation } from '../workflows/operations/operation-view.ts';
 
 export const LISTED_KINDS: ListedKinds = {
   task: toListedTask,
   turn: toListedTurn,
   batch: toListedBatch,
   graph: toListedGraph,
+  operation: toListedOperation,
 };

@@ -15,6 +15,7 @@ import type { Delivery } from '../model/delivery.ts';
 import type { DirectMessage } from '../model/direct-message.ts';
 import type { Graph } from '../model/graph.ts';
 import type { HistoryEntry } from '../model/history.ts';
+import type { Operation } from '../model/operation.ts';
 import type { RejectedMessage } from '../model/rejected-message.ts';
 import type { Task } from '../model/task.ts';
 import type { QueuedTurn, StoredStep, Turn } from '../model/turn.ts';
@@ -201,6 +202,12 @@ export const RECORDS = {
     ],
     compressed: ['nodes', 'pendingRequests', 'rejected'],
     plain: ['end'],
+  }),
+  operation: defineRecord<Operation>()({
+    inChangeFeed: true,
+    listed: { type: 'kind', requester: 'requester' },
+    immutable: ['project', 'id', 'filter', 'by', 'reason', 'expected', 'createdAt'],
+    compressed: ['page', 'failures'],
   }),
   agent: defineRecord<Agent>()({
     immutable: ['project', 'id', 'dialect'],

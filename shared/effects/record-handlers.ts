@@ -24,6 +24,7 @@ import { computeUiActionEffects } from '../turns/ui-actions/ui-action.ts';
 import { computeWakeupEffects } from '../turns/wakeups/wakeups.ts';
 import { computeBatchEffects, onBatchTimer } from '../workflows/batches/batch-lifecycle.ts';
 import { computeGraphEffects, onGraphTimer } from '../workflows/graphs/create-tasks.ts';
+import { computeOperationEffects, onOperationTimer } from '../workflows/operations/run-operation.ts';
 import { computeHealthEffects } from './agent-health-effects.ts';
 import type { ChangeFeedKind, RecordOf } from './record-definitions.ts';
 import { computeTaskEffects } from './task-effects.ts';
@@ -52,6 +53,7 @@ const HANDLERS: { [K in ChangeFeedKind]: RecordHandlers<RecordOf<K>> } = {
     contents: ({ pendingRequests }) => [pendingRequests],
     onTimer: onGraphTimer,
   },
+  operation: { effects: computeOperationEffects, onTimer: onOperationTimer },
   'direct-message': {
     effects: computeDirectMessageEffects,
     contents: ({ content }) => [content],

@@ -63,8 +63,11 @@ const isNewlyCancelled = (before: Task | undefined, after: Task): boolean =>
   before?.status !== 'cancelled' && after.status === 'cancelled';
 
 /** Same actor, time and retention as the parent. */
-const buildChildCancellation = ({ cancelledBy = SYSTEM_SENDER, endedAt = 0, expires = endedAt }: Task): Change =>
-  toConditionalUpdate(buildCancelTransition(cancelledBy, { now: endedAt, limits: { retentionMs: expires - endedAt } }));
+const buildChildCancellation = (parent: Task): Change => {
+  const { cancelledBy = SYSTEM_SENDER, cancelReason: reason, endedAt = 0, expires = endedAt } = parent;
+  const when = { now: endedAt, limits: { retentionMs: expires - endedAt } };
+  return toConditionalUpdate(buildCancelTransition(cancelledBy, when, { reason }));
+};
 
 /** For a requester on NATS: all events, and a result that it cannot read in an inbox. */
 const buildNatsNotifications = (taken: TaskEventType[], task: Task): QueueMessage[] => {
@@ -125,10 +128,11 @@ const buildTaskEvent = (type: TaskEventType, task: Task, deliveries: NewItem<Del
 });
 
 /** The actor, if it is not the holder. */
-const buildEventActor = (type: TaskEventType, { cancelledBy, lastAnswer, retriedBy }: Task): JsonObject => {
-  if (type === 'task.cancelled') return { cancelledBy };
+const buildEventActor = (type: TaskEventType, task: Task): JsonObject => {
+  const { cancelledBy, cancelReason, lastAnswer, retriedBy, retryReason, operationId } = task;
+  if (type === 'task.cancelled') return { cancelledBy, reason: cancelReason, operationId };
   if (type === 'task.input_given') return { answeredBy: lastAnswer?.by };
-  return type === 'task.requested' ? { retriedBy } : {};
+  return type === 'task.requested' ? { retriedBy, reason: retryReason, operationId } : {};
 };
 
 const buildEventProgress = ({ progress }: Task): JsonObject => ({

@@ -74,6 +74,7 @@ const pickOverwritten = (
       status,
       error,
       by: after.retriedBy,
+      message: after.retryReason,
     };
   }
   const isAnswered = before.answerCount !== after.answerCount;
@@ -148,7 +149,8 @@ export const buildTimeline = (task: Task, entries: HistoryEntry[]): TimelineEntr
   if (status === 'input_required') lines.push(toQuestionEntry(toQuestion(task)));
   lines.push(...toAttemptEntries({ agent: holder, attempt, claimedAt }));
   if (endedAt !== undefined) {
-    lines.push(toEndEntry({ at, kind: 'end', agent: getEndActor(task), endedAt, status, error, attempt }));
+    const end = toEndEntry({ at, kind: 'end', agent: getEndActor(task), endedAt, status, error, attempt });
+    lines.push({ ...end, message: status === 'cancelled' ? task.cancelReason : undefined });
   }
   return lines.toSorted(
     (a, b) => a.at - b.at || (a.attempt ?? 0) - (b.attempt ?? 0) || computeEventRank(a) - computeEventRank(b),
@@ -172,7 +174,11 @@ const toTimelineEntries = (entry: HistoryEntry): TimelineEntry[] => {
         toEndEntry(entry),
       ];
     case 'end':
-      return [...toAttemptEntries(entry), toEndEntry(entry), { at, event: 'requested', attempt, agent: entry.by }];
+      return [
+        ...toAttemptEntries(entry),
+        toEndEntry(entry),
+        { at, event: 'requested', attempt, agent: entry.by, message },
+      ];
     default:
       return [{ at, event: entry.kind, attempt, agent, message, error: toPublicTaskError(error) }];
   }

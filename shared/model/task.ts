@@ -229,8 +229,12 @@ export interface Task extends Item {
   progress?: Progress;
   endedAt?: number;
   cancelledBy?: string;
+  cancelReason?: string;
   /** Of the last manual retry. */
   retriedBy?: string;
+  retryReason?: string;
+  /** That changed it last. */
+  operationId?: string;
   error?: TaskError;
   /** Attempts per error that has its own limit. */
   failures?: Record<string, number>;

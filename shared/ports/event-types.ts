@@ -17,6 +17,8 @@ export const EVENT_TYPES = {
   'batch.ended': 'The batch has ended.',
   'graph.requested': 'A requester created a graph.',
   'graph.ended': 'The graph has ended.',
+  'operation.started': 'Somebody started a bulk operation.',
+  'operation.ended': 'A bulk operation has changed all its tasks, or was stopped.',
   'message.sent': 'An agent sent a direct message.',
   'message.read': 'The recipient acknowledged a direct message.',
   'message.unacknowledged': 'Nobody acknowledged a direct message that requires it in time.',

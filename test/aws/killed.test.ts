@@ -1,14 +1,16 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, describe, it } from 'node:test';
+import { z } from 'zod';
 import { type TestAgent, taskRequest } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { broken, by, unanswered } from './faults.ts';
 import { runParley } from './running-parley.ts';
 
-const parley = await runParley({ after }, { timeouts: { ingest: 8, claims: 6, dispatch: 8 } });
+const parley = await runParley({ after }, { timeouts: { ingest: 8, claims: 6, dispatch: 8, due: 8 } });
 
 const PATIENCE_MS = 60_000;
+const DueItem = z.object({ Item: z.object({ due: z.object({ N: z.string() }) }) });
 
 const requester = () => parley.agent(`tim-${randomUUID()}`, {});
 /** One that serves no domain, so that each test sees only its own tasks. */
@@ -124,5 +126,37 @@ describe('nothing is lost and nothing is doubled', { concurrency: 1 }, () => {
         ['requested', 'claimed', 'failed'],
       );
     }
+  });
+
+  it('where due ends in the middle of a page of a bulk operation', async () => {
+    const tim = await requester();
+    const sent = Array.from({ length: 110 }, (_, index) => index);
+    for (let at = 0; at < sent.length; at += 10)
+      await Promise.all(sent.slice(at, at + 10).map(() => tim.request({ payload: { task: 'home.status' } })));
+    const filter = { requester: tim.id };
+    await eventually(async () => {
+      const { body } = await tim.call('POST', '/v1/tasks/cancel', { filter, dryRun: true });
+      assert.equal(body.count?.value, 110);
+    }, PATIENCE_MS);
+    let writes = 0;
+    const isLate = by('due', 'UpdateItem');
+    const fault = unanswered(parley, (call) => isLate(call) && ++writes > 60);
+    const { operationId } = (await tim.call('POST', '/v1/tasks/cancel', { filter })).body;
+    const path = `/v1/operations/${operationId}`;
+    await eventually(
+      () => assert.ok(parley.trouble.some((line) => line.includes('due failed: Sandbox.Timedout'))),
+      PATIENCE_MS,
+    );
+    fault.end();
+    assert.partialDeepStrictEqual((await tim.call('GET', path)).body, { status: 'running', changed: 0 });
+    // As the sweep does, sooner than the queue.
+    const key = { pk: { S: `default#operation#${operationId}` }, sk: { S: 'operation' } };
+    const { Item } = DueItem.parse(await parley.aws('dynamodb', 'GetItem', { TableName: parley.table, Key: key }));
+    const body = JSON.stringify({ pk: key.pk.S, sk: key.sk.S, due: Number(Item.due.N) });
+    await parley.ask('due', { Records: [{ messageId: randomUUID(), body }] });
+    await eventually(async () => {
+      const { body } = await tim.call('GET', path);
+      assert.partialDeepStrictEqual(body, { status: 'completed', changed: 110, skipped: 0, failed: 0 });
+    }, PATIENCE_MS);
   });
 });

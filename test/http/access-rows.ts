@@ -47,6 +47,8 @@ export const ACCESS: Record<string, AccessRow> = {
     stranger: '404 task_not_found',
   },
   'GET /v1/queues': { stranger: '200' },
+  'GET /v1/operations': { stranger: '200' },
+  'GET /v1/operations/{id}': { at: '/v1/operations/:operation', stranger: '404 not_found' },
   'GET /v1/graphs': { stranger: '200' },
   'GET /v1/batches': { stranger: '200' },
   'GET /v1/turns': { stranger: '200' },
@@ -140,6 +142,23 @@ export const ACCESS: Record<string, AccessRow> = {
     stranger: '404 task_not_found',
   },
   'POST /v1/tasks/{id}/cancel': { scope: 'operate', at: '/v1/tasks/:open/cancel', stranger: '404 task_not_found' },
+  'POST /v1/tasks/cancel': {
+    scope: 'operate',
+    body: () => ({ filter: { type: 'none' } }),
+    status: 202,
+    stranger: '202',
+  },
+  'POST /v1/tasks/retry': {
+    scope: 'operate',
+    body: () => ({ filter: { type: 'none' } }),
+    status: 202,
+    stranger: '202',
+  },
+  'POST /v1/operations/{id}/stop': {
+    scope: 'operate',
+    at: '/v1/operations/:operation/stop',
+    stranger: '404 not_found',
+  },
   'POST /v1/dead-letters/retry': { scope: 'operate', body: ({ failed }) => ({ ids: [failed] }), stranger: '200' },
   'POST /v1/graphs': {
     at: '/v1/graphs?agent=requester',

@@ -68,6 +68,9 @@ export const accessScene = async (t: TestContext) => {
   const { broadcastId } = (await requester.send(alert)).body;
   assert.ok(broadcastId);
 
+  const wanted = { filter: { type: 'none' }, reason: SECRET };
+  const operation = (await requester.call('POST', '/v1/tasks/cancel', wanted)).body.operationId;
+  assert.ok(operation);
   const card = (await requester.call('POST', '/v1/cards', { type: 'task.instruction', content: secret })).body.card_id;
   const box = (await requester.call('POST', '/v1/boxes', { kind: 'output', cards: [card] })).body.box_id;
   const tool = { target_subject: 'cmd.tool.search.execute', parameters: { type: 'object' } };
@@ -93,6 +96,7 @@ export const accessScene = async (t: TestContext) => {
     asking,
     gap,
     batch,
+    operation,
     graph: graph.graphId,
     broadcast: broadcastId,
     card,

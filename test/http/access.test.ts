@@ -135,6 +135,7 @@ const TELLING = [
   'GET /v1/tasks/{id}/artifacts/{name}',
   'GET /v1/inbox',
   'GET /v1/messages/{from}/{id}',
+  'GET /v1/operations/{id}',
   'GET /v1/turns/{agent_turn_id}',
   'GET /v1/events',
   'GET /v1/gaps',

@@ -24,6 +24,7 @@ export const GROUPS = {
     'ids',
     'inbox',
     'json',
+    'operations',
     'sequences',
     'streams',
     'tools',

@@ -3,6 +3,7 @@ import { DIALECT_NAMES } from '../../dialects/registry.ts';
 import { jsonValue } from '../../kernel/json/parse-or-throw.ts';
 
 export const onBehalfOf = z.string().max(64).optional().describe('the agent, if an admin key acts for it');
+export const changeReason = z.string().min(1).max(500).optional().describe('is shown with each task');
 export const instanceIdField = z.string().min(1).max(128).optional();
 export const readerDialectField = z
   .enum(DIALECT_NAMES)

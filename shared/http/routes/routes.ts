@@ -17,6 +17,7 @@ import { keyRoutes, whoamiRoutes } from './keys.ts';
 import { manifestRoutes } from './manifest.ts';
 import { messageRoutes } from './messages.ts';
 import { metricRoutes } from './metrics.ts';
+import { operationRoutes } from './operations.ts';
 import { queueRoutes } from './queues.ts';
 import { relayRoutes } from './relay.ts';
 import { schemaRoutes } from './schemas.ts';
@@ -34,6 +35,7 @@ export const routes: readonly Route[] = [
   ...taskRoutes,
   ...graphRoutes,
   ...batchRoutes,
+  ...operationRoutes,
   ...claimRoutes,
   ...queueRoutes,
   ...inboxRoutes,

@@ -18,7 +18,7 @@ import { buildTaskQuery } from '../../tasks/queries/list-tasks.ts';
 import { encodeTask, loadTaskView, TaskView, toTaskView } from '../../tasks/queries/task-view.ts';
 import { defineRoute, largeBodyLimit, type Route, waitSeconds } from '../route.ts';
 import { artifactRoutes } from './artifacts.ts';
-import { NoticesView, onBehalfOf } from './common-fields.ts';
+import { changeReason, NoticesView, onBehalfOf } from './common-fields.ts';
 import { deadLetterRoutes } from './dead-letters.ts';
 import { LIST_DESCRIPTION, listQuery, loadPage } from './list-query.ts';
 import { resolveTaskId } from './resolve-task-id.ts';
@@ -28,6 +28,8 @@ import { TaskPageView } from './task-page.ts';
 
 /** The dialect itself checks it, as any message. */
 const TaskFormatRequest = jsonObject.meta({ $ref: `#/components/schemas/${taskFormatDialect.name}` });
+
+const changeBody = z.strictObject({ reason: changeReason }).prefault({});
 
 const notFound = { 404: { description: 'No such task' } };
 
@@ -128,14 +130,15 @@ export const taskRoutes: Route[] = [
     path: '/v1/tasks/{id}/cancel',
     scope: 'operate',
     summary: 'Cancel a task',
+    body: changeBody,
     responses: {
       200: { description: 'The cancelled task', schema: TaskView },
       ...notFound,
       409: { description: 'The task has ended' },
     },
-    handle: async ({ deps, caller, ...call }) => ({
+    handle: async ({ deps, caller, body, ...call }) => ({
       status: 200,
-      body: toTaskView(await cancelTask(deps, caller, await resolveTaskId(deps, caller, call))),
+      body: toTaskView(await cancelTask(deps, caller, await resolveTaskId(deps, caller, call), body.reason)),
     }),
   }),
   defineRoute({
@@ -163,14 +166,15 @@ export const taskRoutes: Route[] = [
     path: '/v1/tasks/{id}/retry',
     scope: 'operate',
     summary: 'Retry a failed or expired task',
+    body: changeBody,
     responses: {
       202: { description: 'The queued task', schema: TaskView },
       ...notFound,
       409: { description: 'The task has not failed or expired' },
     },
-    handle: async ({ deps, caller, ...call }) => ({
+    handle: async ({ deps, caller, body, ...call }) => ({
       status: 202,
-      body: toTaskView(await retryTask(deps, caller, await resolveTaskId(deps, caller, call))),
+      body: toTaskView(await retryTask(deps, caller, await resolveTaskId(deps, caller, call), body.reason)),
     }),
   }),
   defineRoute({

@@ -3,7 +3,7 @@ import { type Caller, getCallerName } from '../../identity/auth/authenticate.ts'
 import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
 import type { Task } from '../../model/task.ts';
-import { mergeChanges } from '../../ports/conditions.ts';
+import { type Change, mergeChanges } from '../../ports/conditions.ts';
 import { buildWaitAgainChange, isEndedByDependency } from '../dependencies/dependency-transitions.ts';
 import { findTaskByAnyId, withResolvedTaskId } from '../ids/aliases.ts';
 import { canReadTask } from '../queries/can-read-task.ts';
@@ -11,6 +11,7 @@ import {
   buildCancelTransition,
   buildReleaseChange,
   buildRetryChange,
+  type ManualChange,
   toTransitionContext,
 } from '../transitions/end-and-requeue.ts';
 import { buildOptimisticRenewal, buildRenewTransition } from '../transitions/holder-transitions.ts';
@@ -20,27 +21,39 @@ import { resolveDestination } from './resolve-destination.ts';
 import { taskNotFoundError, updateTask } from './update-task.ts';
 
 /** Idempotent, whoever holds the task. */
-export const cancelTask = (deps: Deps, caller: Caller, id: string): Promise<Task> => {
+export const cancelTask = (deps: Deps, caller: Caller, id: string, reason?: string): Promise<Task> => {
   const who = getCallerName(caller);
   return updateAsRequester(deps, caller, id, (task) =>
-    task.status === 'cancelled' ? 'unchanged' : applyTo(task, buildCancelTransition(who, toTransitionContext(deps))),
+    task.status === 'cancelled'
+      ? 'unchanged'
+      : applyTo(task, buildCancelTransition(who, toTransitionContext(deps), { reason })),
   );
 };
 
 /** Rejected if nobody could claim it. */
-export const retryTask = async (deps: Deps, caller: Caller, id: string): Promise<Task> => {
+export const retryTask = async (deps: Deps, caller: Caller, id: string, reason?: string): Promise<Task> => {
   const found = await findTaskByAnyId(deps.records, caller.project, id);
-  const destination = found && (await resolveDestination(deps, caller.project, found));
-  const by = getCallerName(caller);
-  return updateAsRequester(deps, caller, id, (task) => {
+  return updateAsRequester(deps, caller, id, await prepareRetry(deps, found, getCallerName(caller), { reason }));
+};
+
+/** What a retry makes of a task. `found` is the task as it was read before. */
+export const prepareRetry = async (
+  deps: Deps,
+  found: Task | undefined,
+  by: string,
+  details: ManualChange,
+): Promise<(task: Task) => Change | ParleyError> => {
+  const destination = found && (await resolveDestination(deps, found.project, found));
+  return (task) => {
     if (destination instanceof Error) return destination;
+    const when = toTransitionContext(deps);
     const change = isEndedByDependency(task)
-      ? buildWaitAgainChange(task, toTransitionContext(deps), by)
-      : buildRetryChange(task, toTransitionContext(deps), by);
+      ? buildWaitAgainChange(task, when, by, details)
+      : buildRetryChange(task, when, by, details);
     return change instanceof Error || !destination?.routingCapability
       ? change
       : mergeChanges(change, { set: { routingCapability: destination.routingCapability } });
-  });
+  };
 };
 
 export const renewLease = async (deps: Deps, holder: RegisteredAgent, id: string, attempt?: number): Promise<Task> => {

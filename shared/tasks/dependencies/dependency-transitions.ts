@@ -6,6 +6,7 @@ import {
   buildEnqueueChange,
   buildFailureChange,
   inboxKey,
+  type ManualChange,
   type TransitionContext,
 } from '../transitions/end-and-requeue.ts';
 import { RECHECK_MS } from '../transitions/timeouts.ts';
@@ -42,8 +43,28 @@ const buildDependencyFailure = (task: Task, { id, status }: Task, when: Transiti
 };
 
 /** The timer then reconciles it. */
-export const buildWaitAgainChange = (task: Task, { now }: TransitionContext, by: string): Change => ({
+export const buildWaitAgainChange = (
+  task: Task,
+  { now }: TransitionContext,
+  by: string,
+  { reason, operationId }: ManualChange = {},
+): Change => ({
   if: equals('v', task.v),
-  set: { status: 'waiting', due: now + RECHECK_MS, byList: inboxKey(task), retriedBy: by },
-  unset: [...(inboxKey(task) ? [] : ['byList']), 'endedAt', 'expires', 'error', 'cancelledBy'],
+  set: {
+    status: 'waiting',
+    due: now + RECHECK_MS,
+    byList: inboxKey(task),
+    retriedBy: by,
+    retryReason: reason,
+    operationId,
+  },
+  unset: [
+    ...(inboxKey(task) ? [] : ['byList']),
+    'endedAt',
+    'expires',
+    'error',
+    'cancelledBy',
+    'cancelReason',
+    ...(reason === undefined ? ['retryReason'] : []),
+  ],
 });

@@ -2,32 +2,10 @@ import { type Agent, listWholeDomains } from '../../identity/agents/agent.ts';
 import type { Caller } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { failedListKey, holderKey, type Task, type TaskStatus } from '../../model/task.ts';
+import type { TaskFilter } from '../../model/task-filter.ts';
 import { and, type Condition, equals, equalsAny, notExists, or } from '../../ports/conditions.ts';
 import type { ListedFields, ListOptions, ListPage, ListQuery } from '../../ports/lists.ts';
 import { canReadTask } from './can-read-task.ts';
-
-/** All that is given must hold. */
-export interface TaskFilter {
-  /** The capability. */
-  type?: string | undefined;
-  /** One of them. */
-  status?: readonly TaskStatus[] | undefined;
-  error?: string | undefined;
-  requester?: string | undefined;
-  holder?: string | undefined;
-  /** The requester, the addressee or the holder. */
-  agent?: string | undefined;
-  domain?: string | undefined;
-  conversation?: string | undefined;
-  /** Created at or after, and before. */
-  since?: number | undefined;
-  until?: number | undefined;
-  /** Waits for its delay after a failed attempt. */
-  retrying?: true | undefined;
-  /** Waits for input. */
-  waits?: true | undefined;
-  idPrefix?: string | undefined;
-}
 
 /** A status of its own in lists. */
 const RETRYING = 'retrying';

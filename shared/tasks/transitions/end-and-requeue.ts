@@ -45,14 +45,27 @@ interface EndContext {
   limits: Pick<TaskLimits, 'retentionMs'>;
 }
 
+/** Why somebody cancels or retries a task, and the operation that does it, if one does. */
+export interface ManualChange {
+  reason?: string | undefined;
+  operationId?: string | undefined;
+}
+
 /** By the requester or an administrator. */
-export const buildCancelTransition = (who: string, when: EndContext): Transition => ({
+export const buildCancelTransition = (who: string, when: EndContext, change: ManualChange = {}): Transition => ({
   rules: [requireOpen],
-  change: mergeChanges(buildEndChange('cancelled', when), { set: { cancelledBy: who } }),
+  change: mergeChanges(buildEndChange('cancelled', when), {
+    set: { cancelledBy: who, cancelReason: change.reason, operationId: change.operationId },
+  }),
 });
 
 /** With all attempts again. */
-export const buildRetryChange = (task: Task, when: TransitionContext, by: string): Change | ParleyError =>
+export const buildRetryChange = (
+  task: Task,
+  when: TransitionContext,
+  by: string,
+  { reason, operationId }: ManualChange = {},
+): Change | ParleyError =>
   applyTo(task, {
     rules: [requireRetryable],
     change: mergeChanges(buildEnqueueChange(when.now + task.ttlSeconds * 1000, when), {
@@ -61,6 +74,8 @@ export const buildRetryChange = (task: Task, when: TransitionContext, by: string
         maxAttempts: countSpentAttempts(task) + (task.retry?.maxAttempts ?? when.limits.maxAttempts),
         byList: inboxKey(task),
         retriedBy: by,
+        retryReason: reason,
+        operationId,
       },
       unset: [
         ...LEASE_FIELDS,
@@ -74,6 +89,7 @@ export const buildRetryChange = (task: Task, when: TransitionContext, by: string
         'outcomeExtensions',
         'outcomeAuditEntry',
         'endMessage',
+        ...(reason === undefined ? ['retryReason'] : []),
       ],
     }),
   });
