@@ -16,22 +16,24 @@ import { and, equals, equalsAny } from '../../ports/conditions.ts';
 import type { ListedFields, ListQuery } from '../../ports/lists.ts';
 import { waitUntil } from '../../storage/wait-until.ts';
 
-export const OperationView = z.object({
-  operationId: z.string(),
-  kind: z.enum(OPERATION_KINDS),
-  status: z.enum(OPERATION_STATUSES),
-  filter: z.looseObject({}).describe('as the call had it'),
-  reason: z.string().optional(),
-  by: z.string().describe('the agent that started it, or `admin`'),
-  expected: z.object({ value: z.number(), isExact: z.boolean() }).describe('matches when it started'),
-  changed: z.number(),
-  skipped: z.number().describe('tasks that no longer matched when their turn came'),
-  failed: z.number().describe('tasks that could not be changed'),
-  failures: z.array(z.object({ taskId: z.string(), code: z.string(), message: z.string() })).describe('the first 20'),
-  createdAt: z.iso.datetime(),
-  stoppedBy: z.string().optional(),
-  endedAt: z.iso.datetime().optional(),
-}).meta({ id: 'Operation' });
+export const OperationView = z
+  .object({
+    operationId: z.string(),
+    kind: z.enum(OPERATION_KINDS),
+    status: z.enum(OPERATION_STATUSES),
+    filter: z.looseObject({}).describe('as the call had it'),
+    reason: z.string().optional(),
+    by: z.string().describe('the agent that started it, or `admin`'),
+    expected: z.object({ value: z.number(), isExact: z.boolean() }).describe('matches when it started'),
+    changed: z.number(),
+    skipped: z.number().describe('tasks that no longer matched when their turn came'),
+    failed: z.number().describe('tasks that could not be changed'),
+    failures: z.array(z.object({ taskId: z.string(), code: z.string(), message: z.string() })).describe('the first 20'),
+    createdAt: z.iso.datetime(),
+    stoppedBy: z.string().optional(),
+    endedAt: z.iso.datetime().optional(),
+  })
+  .meta({ id: 'Operation' });
 
 export const toOperationView = (operation: Operation): z.output<typeof OperationView> => {
   const { id, kind, status, filter, reason, by, expected, stoppedBy, createdAt, endedAt } = operation;

@@ -97,6 +97,15 @@ export const tellStory = async (parley: TestParley, send: Send): Promise<void> =
   await settled(parley);
   await send(editor, 'retryDeadLetters', { body: { ids: [FAILED] } });
 
+  const queued = { type: 'research', status: ['requested'] };
+  const cancelling = { filter: queued, reason: 'the archive stays closed' };
+  const { body: operation } = await send(editor, 'cancelTasks', { body: cancelling });
+  await settled(parley);
+  await send(editor, 'getOperation', { params: { id: operation.operationId }, query: { wait: '0' } });
+  await send(editor, 'stopOperation', { params: { id: operation.operationId } });
+  await send(editor, 'listOperations', { query: { status: 'completed' } });
+  await send(editor, 'retryTasks', { body: { filter: { error: 'no_sources' }, dryRun: true } });
+
   const { body: inbox } = await send(editor, 'readInbox', { query: { max: '1' } });
   await send(editor, 'acknowledgeMessages', { body: { ids: [inbox.messages[0].id] } });
 
