@@ -190,6 +190,7 @@ export const ROUTES: readonly RouteSpec[] = [
   { method: 'ANY', path: '/v1/graphs', to: 'tasks' },
   { method: 'ANY', path: '/v1/graphs/{proxy+}', to: 'tasks' },
   { method: 'ANY', path: '/v1/queues', to: 'tasks' },
+  { method: 'ANY', path: '/v1/stats', to: 'tasks' },
   { method: 'ANY', path: '/v1/inbox', to: 'inbox' },
   { method: 'ANY', path: '/v1/inbox/ack', to: 'inbox' },
   { method: 'ANY', path: '/v1/agents', to: 'agents' },

@@ -15,6 +15,7 @@ import { createDepthCollector } from '../shared/messaging/inbox/collect-depths.t
 import { type Clock, systemClock } from '../shared/ports/clock.ts';
 import type { EngineHandlers } from '../shared/ports/engine-handlers.ts';
 import type { Ports } from '../shared/ports/ports.ts';
+import { RollUpLoop } from '../shared/statistics/roll-up-loop.ts';
 import { BoundedAdmission } from './bounded-admission.ts';
 import { ensureKey } from './ensure-key.ts';
 
@@ -84,8 +85,12 @@ export const startParley = async (options: ParleyOptions): Promise<RunningParley
   await ensureKey(engine.ports.records, 'default', 'admin', options.adminKey);
   // A lost effect is executed again, so effects do not wait for the disk.
   const following: Deps = { ...deps, ...wrapPorts(engine.effectPorts) };
+  const statistics = new RollUpLoop(following);
   engine.start({
-    onChanges: wrapHandler((changes) => dispatchChanges(following, changes)),
+    onChanges: wrapHandler(async (changes) => {
+      await dispatchChanges(following, changes);
+      statistics.onDispatched(changes);
+    }),
     onTimer: (record) => onTimer(deps, record),
   });
   const setConfig = (changed: Config): void => {
@@ -93,7 +98,11 @@ export const startParley = async (options: ParleyOptions): Promise<RunningParley
     following.config = changed;
     admission.setLimits(changed.limits.inFlight);
   };
-  return { deps, handle: createRouter(deps, routes, admission), setConfig, stop: () => engine.stop() };
+  const stop = async (): Promise<void> => {
+    await statistics.stop();
+    await engine.stop();
+  };
+  return { deps, handle: createRouter(deps, routes, admission), setConfig, stop };
 };
 
 const wrapPortsForAdmission = (ports: Ports, admission: BoundedAdmission): Ports => ({

@@ -6,6 +6,8 @@ import type { TaskStatus } from '../../shared/model/task.ts';
 import { isTask } from '../../shared/model/task.ts';
 import { systemClock } from '../../shared/ports/clock.ts';
 import type { RecordChange } from '../../shared/ports/records.ts';
+import { listProjectsToRollUp } from '../../shared/statistics/draw-roll-up.ts';
+import { rollUpStatistics } from '../../shared/statistics/roll-up.ts';
 import { createRuntime } from './composition.ts';
 import { FunctionEnv } from './env.ts';
 import { logger } from './function-logger.ts';
@@ -50,6 +52,16 @@ const dispatchOne = async (records: DynamoDBRecord[]): Promise<void> => {
   const changes = records.flatMap(({ dynamodb = {} }) => engine.decodeStreamRecord(dynamodb));
   await Promise.all([dispatchChanges(deps, changes), engine.timers.scheduleSoonDue(changes)]);
   publishCounts(countMetrics(changes));
+  await Promise.all(listProjectsToRollUp(changes).map(rollUp));
+};
+
+/** Whatever is not counted now is counted by the next. */
+const rollUp = async (project: string): Promise<void> => {
+  try {
+    await rollUpStatistics(deps, project);
+  } catch (error) {
+    logger.warn('statistics not rolled up', { project, error: String(error) });
+  }
 };
 
 const findFirstFailure = async (records: DynamoDBRecord[]): Promise<DynamoDBRecord | undefined> => {

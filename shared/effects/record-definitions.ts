@@ -24,6 +24,7 @@ import type { Violation } from '../model/violation.ts';
 import type { ListedFields } from '../ports/lists.ts';
 import { type RecordMigration, renameField } from '../ports/record-migration.ts';
 import type { Item } from '../ports/records.ts';
+import type { StatisticsChunk, StatisticsCursor } from '../statistics/statistics-chunk.ts';
 import type { ClaimReceipt } from '../tasks/commands/claim-once.ts';
 import type { IdempotencyRecord } from '../tasks/commands/deduplicate.ts';
 import type { FanoutCursor, TaskLink } from '../tasks/dependencies/link-fanout.ts';
@@ -304,6 +305,9 @@ export const RECORDS = {
   }),
   'ui-message': defineRecord<UiMessageAlias>()({}),
   'ui-agent-slot': defineRecord<Item>()({}),
+  'statistics-minutes': defineRecord<StatisticsChunk>()({ compressed: ['series'] }),
+  'statistics-hours': defineRecord<StatisticsChunk>()({ compressed: ['series'] }),
+  'statistics-cursor': defineRecord<StatisticsCursor>()({}),
 };
 
 type RecordKind = keyof typeof RECORDS;

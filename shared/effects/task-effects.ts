@@ -32,7 +32,7 @@ export const computeTaskEffects = ({ before, after }: RecordChange<Task>): Effec
   for (const message of buildQueueMessages({ before, after })) effects.push({ kind: 'enqueue', message });
   for (const message of buildNatsNotifications(taken, after)) effects.push({ kind: 'enqueue', message });
   const deliveries = buildDeliveries(before, after);
-  for (const type of taken) effects.push({ kind: 'publish', event: buildTaskEvent(type, after, deliveries) });
+  for (const type of taken) effects.push({ kind: 'publish', event: buildTaskEvent(type, before, after, deliveries) });
   for (const entry of buildHistoryEntries(before, after)) effects.push({ kind: 'appendHistory', entry });
   for (const delivery of deliveries) effects.push({ kind: 'deliver', delivery });
   const report = buildInboxReport(before, after);
@@ -102,7 +102,12 @@ const computeRequeueEvents = (before: Task, after: Task): TaskEventType[] => {
   return [];
 };
 
-const buildTaskEvent = (type: TaskEventType, task: Task, deliveries: NewItem<Delivery>[]): ParleyEvent => ({
+const buildTaskEvent = (
+  type: TaskEventType,
+  before: Task | undefined,
+  task: Task,
+  deliveries: NewItem<Delivery>[],
+): ParleyEvent => ({
   id: `${task.id}:${task.v}:${type}`,
   project: task.project,
   type,
@@ -122,6 +127,7 @@ const buildTaskEvent = (type: TaskEventType, task: Task, deliveries: NewItem<Del
     ...(type === 'task.progress' && buildEventProgress(task)),
     ...(type === 'task.input_required' && { message: task.prompt?.prompt, blockers: task.prompt?.blockers }),
     ...buildEventActor(type, task),
+    ...buildEventTimes(type, before, task),
     ...buildTaskAuditFields(type, task, deliveries),
     error: task.error && { code: task.error.code, message: task.error.message },
   },
@@ -133,6 +139,16 @@ const buildEventActor = (type: TaskEventType, task: Task): JsonObject => {
   if (type === 'task.cancelled') return { cancelledBy, reason: cancelReason, operationId };
   if (type === 'task.input_given') return { answeredBy: lastAnswer?.by };
   return type === 'task.requested' ? { retriedBy, reason: retryReason, operationId } : {};
+};
+
+/** How long it could be claimed before it was, and how long it took from its creation to its end. */
+const buildEventTimes = (type: TaskEventType, before: Task | undefined, task: Task): JsonObject => {
+  const { createdAt, claimedAt, endedAt } = task;
+  if (type === 'task.claimed' && before && claimedAt !== undefined)
+    return { queuedMs: Math.max(0, claimedAt - Math.max(before.queuedAt, before.notBefore ?? 0)) };
+  return getTerminalStatus(task) && endedAt !== undefined && type !== 'task.claimed'
+    ? { tookMs: Math.max(0, endedAt - createdAt) }
+    : {};
 };
 
 const buildEventProgress = ({ progress }: Task): JsonObject => ({

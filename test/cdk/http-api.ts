@@ -40,7 +40,7 @@ describe('the HTTP API', () => {
     const expected = [
       [/^POST \/v1\/messages$/, 'ingest'],
       [/^POST \/v1\/claims$/, 'claims'],
-      [/^\w+ \/v1\/(tasks|dead|graphs|batches|operations|queues)/, 'tasks'],
+      [/^\w+ \/v1\/(tasks|dead|graphs|batches|operations|queues|stats)/, 'tasks'],
       [/^\w+ \/v1\/(inbox|messages\/|broadcasts)/, 'inbox'],
       [/^\w+ \/v1\/(agents|keys|manifest|violations|gaps|tools)/, 'agents'],
       [/^\w+ \/v1\/(cards|boxes)/, 'cards'],

@@ -49,6 +49,7 @@ export const ACCESS: Record<string, AccessRow> = {
   'GET /v1/queues': { stranger: '200' },
   'GET /v1/operations': { stranger: '200' },
   'GET /v1/operations/{id}': { at: '/v1/operations/:operation', stranger: '404 not_found' },
+  'GET /v1/stats': { by: 'admin', stranger: '403 forbidden', foreign: '403 forbidden' },
   'GET /v1/graphs': { stranger: '200' },
   'GET /v1/batches': { stranger: '200' },
   'GET /v1/turns': { stranger: '200' },

@@ -22,6 +22,7 @@ import { queueRoutes } from './queues.ts';
 import { relayRoutes } from './relay.ts';
 import { schemaRoutes } from './schemas.ts';
 import { sentMessageRoutes } from './sent-messages.ts';
+import { statisticsRoutes } from './statistics.ts';
 import { createSystemRoutes } from './system.ts';
 import { taskRoutes } from './tasks.ts';
 import { toolRoutes } from './tools.ts';
@@ -38,6 +39,7 @@ export const routes: readonly Route[] = [
   ...operationRoutes,
   ...claimRoutes,
   ...queueRoutes,
+  ...statisticsRoutes,
   ...inboxRoutes,
   ...sentMessageRoutes,
   ...broadcastRoutes,
