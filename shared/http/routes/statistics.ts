@@ -39,7 +39,8 @@ const parseDuration = (text: string): number => {
 
 const PercentilesView = z
   .object({ count: z.number().int(), p50: z.number(), p90: z.number(), p99: z.number() })
-  .describe('milliseconds, to about a tenth');
+  .describe('milliseconds, to about a tenth')
+  .meta({ id: 'Percentiles' });
 
 const MEANINGS: Record<(typeof COUNT_NAMES)[number], string> = {
   submitted: 'tasks that were created',
@@ -66,22 +67,26 @@ const CountsView = z.object({
   timeToEnd: PercentilesView.optional().describe('from its creation to its end, whichever that was'),
 });
 
+const BucketView = CountsView.extend({ at: z.iso.datetime().describe('the start of the bucket') }).meta({
+  id: 'StatisticsBucket',
+});
+
 const seriesShape = {
   ...CountsView.shape,
-  buckets: z
-    .array(CountsView.extend({ at: z.iso.datetime().describe('the start of the bucket') }))
-    .describe('oldest first. A bucket in which nothing happened is absent'),
+  buckets: z.array(BucketView).describe('oldest first. A bucket in which nothing happened is absent'),
 };
 
-const GroupView = z.object({
-  domain: z.string().optional(),
-  capability: z.string().optional(),
-  requester: z.string().optional(),
-  holder: z.string().optional(),
-  queue: z.string().optional().describe('its id in `GET /v1/queues`'),
-  other: z.literal(true).optional().describe('all that exceeds the limit of series'),
-  ...seriesShape,
-});
+const GroupView = z
+  .object({
+    domain: z.string().optional(),
+    capability: z.string().optional(),
+    requester: z.string().optional(),
+    holder: z.string().optional(),
+    queue: z.string().optional().describe('its id in `GET /v1/queues`'),
+    other: z.literal(true).optional().describe('all that exceeds the limit of series'),
+    ...seriesShape,
+  })
+  .meta({ id: 'StatisticsGroup' });
 
 const groupsShape = Object.fromEntries(
   DIMENSIONS.map((dimension) => [toGroupName(dimension), z.array(GroupView).optional()]),
@@ -157,6 +162,7 @@ const invalidQueryError = (message: string): ParleyError => new ParleyError('inv
 
 export const statisticsRoutes: Route[] = [
   defineKeyRoute({
+    operationId: 'getStatistics',
     method: 'GET',
     path: '/v1/stats',
     access: 'admin',

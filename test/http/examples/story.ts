@@ -91,6 +91,7 @@ export const tellStory = async (parley: TestParley, send: Send): Promise<void> =
   await settled(parley);
   await send(editor, 'listTasks', { query: { status: 'completed,failed', limit: '2', count: 'true' } });
   await send(editor, 'listDeadLetters', { query: { limit: '1' } });
+  await send(admin, 'getStatistics', { query: { window: '1h', by: 'capability' } });
   await send(editor, 'retryTask', { params: { id: FAILED } });
   await claim(researcher);
   await post(researcher, { kind: 'failure', taskId: FAILED, code: 'no_sources', message: 'The archive is closed.' });
