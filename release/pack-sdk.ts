@@ -25,7 +25,7 @@ const TYPE_IMPORT = /((?:from |import\()['"]\.\.?\/[^'"]+)\.ts(?=['"])/g;
 
 /** The compiler names the modules of the output in JavaScript, and those of the source in types. */
 const correctTypeImports = async (dist: string): Promise<void> => {
-  for (const file of await readdir(dist)) {
+  for (const file of await readdir(dist, { recursive: true })) {
     if (!file.endsWith('.d.ts')) continue;
     const text = await readFile(join(dist, file), 'utf8');
     await writeFile(join(dist, file), text.replaceAll(TYPE_IMPORT, '$1.js'));

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { REFERENCE_FOLDER, renderReference } from '../../docs/generate/reference.ts';
+import { renderSdkTypes, SDK_TYPES } from '../../docs/generate/sdk-types.ts';
 import { routes } from '../../shared/http/routes/routes.ts';
 import { ERROR_CODES } from '../../shared/kernel/error-codes.ts';
 
@@ -18,6 +19,15 @@ describe('docs/reference', () => {
         undefined,
         `docs/reference/${name} is not current: run npm run docs and commit. ${difference}`,
       );
+    });
+  }
+
+  for (const [name, text] of Object.entries(renderSdkTypes())) {
+    it(`the SDK's ${name} is what npm run docs writes`, () => {
+      const file = new URL(name, SDK_TYPES);
+      const committed = existsSync(file) ? readFileSync(file, 'utf8') : '';
+      const difference = findDifference(committed, text);
+      assert.equal(difference, undefined, `${name} is not current: run npm run docs and commit. ${difference}`);
     });
   }
 

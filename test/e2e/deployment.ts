@@ -12,6 +12,7 @@ import { startServer, tempDir } from '../support/server-process.ts';
 export interface Deployment {
   address: string;
   admin: Caller;
+  adminKey: string;
   transport: Transport;
   /** Registers an agent whose id nobody else has. It serves no domain unless its registration says so. */
   agent(name: string, registration?: object): Promise<TestAgent>;
@@ -33,6 +34,7 @@ export const deployment = async (): Promise<Deployment> => {
   return {
     address,
     admin,
+    adminKey,
     transport,
     agent: (name, registration = {}) => {
       const id = `e2e-${run}-${ids.length}-${name}`;

@@ -1,9 +1,17 @@
+import { type Api, createApi } from './api/api.ts';
+import type { Schemas } from './api/schemas.ts';
+import { BatchHandle, type BatchItem, type BatchOptions, requestBatch } from './batch.ts';
+import { consumeEvents } from './consume.ts';
 import { type Duration, toMs, toSeconds } from './duration.ts';
+import { GraphHandle, type GraphNode, type GraphOptions, requestGraph } from './graph.ts';
 import type { Json, JsonObject } from './json.ts';
-import { MessageGatherer } from './message-gatherer.ts';
+import { MessageGatherer, NATIVE } from './message-gatherer.ts';
 import { buildRequest, RequestHandle, type RequestOptions } from './request.ts';
 import { readEvents } from './sse.ts';
 import { type CallOptions, type ConnectionEvents, type RetryNotice, Transport } from './transport.ts';
+import { parseAgentKey } from './turns/turn-calls.ts';
+import { callAgent, TurnHandle, type TurnOptions } from './turns/turn-handle.ts';
+import { type TurnHandler, TurnWorker, type TurnWorkerOptions } from './turns/turn-worker.ts';
 import { Worker, type WorkerOptions } from './worker.ts';
 
 export interface ConnectOptions {
@@ -51,12 +59,15 @@ export class Parley {
   readonly url: string;
   readonly #transport: Transport;
   readonly #messages: MessageGatherer;
+  readonly #key: string;
+  #api: Api | undefined;
 
   constructor(options: Required<Pick<ConnectOptions, 'url' | 'key'>> & ConnectOptions) {
     const { url, key, retryFor = '1m', fetch, headers, onRetry } = options;
     this.#transport = new Transport({ url, key, fetch, headers, onRetry, retryForMs: toMs(retryFor) });
     this.#messages = new MessageGatherer(this.#transport);
     this.url = this.#transport.url;
+    this.#key = key;
   }
 
   /** Tells what the connection goes through. Returns a function that removes the listener. */
@@ -78,6 +89,67 @@ export class Parley {
   /** A task that was requested before. */
   task<Output = Json>(id: string): RequestHandle<Output> {
     return new RequestHandle<Output>(id, Promise.resolve({}), this.#transport);
+  }
+
+  /** Requests many tasks with one result. */
+  batch<Output = Json>(items: readonly BatchItem[], options?: BatchOptions): BatchHandle<Output> {
+    return requestBatch<Output>(this.#transport, items, options);
+  }
+
+  /** A batch that was requested before. */
+  findBatch<Output = Json>(id: string): BatchHandle<Output> {
+    return new BatchHandle<Output>(this.#transport, id);
+  }
+
+  /** Requests tasks that wait for each other, by the names of their nodes. */
+  graph(nodes: Record<string, GraphNode>, options?: GraphOptions): GraphHandle {
+    return requestGraph(this.#transport, nodes, options);
+  }
+
+  /** A graph that was requested before. */
+  findGraph(id: string): GraphHandle {
+    return new GraphHandle(this.#transport, id);
+  }
+
+  /** Calls an agent that takes turns. */
+  callAgent<Output = JsonObject>(
+    agent: string,
+    payload: JsonObject,
+    options?: TurnOptions,
+  ): Promise<TurnHandle<Output>> {
+    return callAgent<Output>(this.#transport, agent, payload, options);
+  }
+
+  /** A turn that was called before. */
+  findTurn<Output = JsonObject>(id: string): TurnHandle<Output> {
+    return new TurnHandle<Output>(this.#transport, id);
+  }
+
+  /** Works on the turns of this agent: lease, steps, tools, output and deliverable in one handler. */
+  turns<Payload = JsonObject>(handler: TurnHandler<Payload>, options?: TurnWorkerOptions): TurnWorker<Payload> {
+    return new TurnWorker<Payload>(this.#transport, parseAgentKey(this.#key), handler, options);
+  }
+
+  /** Every call of the HTTP API by its name in /openapi.json, typed. */
+  get api(): Api {
+    this.#api ??= createApi(this.#transport);
+    return this.#api;
+  }
+
+  /** Sends a message to `all`, to `capability:<name>` or to `domain:<name>`. For coordinators. */
+  broadcast(
+    audience: 'all' | `capability:${string}` | `domain:${string}`,
+    content: Json,
+    { id = crypto.randomUUID(), type }: { id?: string; type?: string } = {},
+  ): Promise<JsonObject> {
+    // The header is the address.
+    const body = { kind: 'message', id, to: 'all', content, ...(type !== undefined && { type }) };
+    return this.#transport.call('POST', '/v1/messages', { body, headers: { ...NATIVE, 'parley-broadcast': audience } });
+  }
+
+  /** Events of a consumer, whose cursor is on the server. */
+  consume(name: string, { signal }: { signal?: AbortSignal } = {}): AsyncGenerator<Schemas['Event']> {
+    return consumeEvents(this.#transport, name, signal);
   }
 
   /** Sends a direct message. */

@@ -1,3 +1,4 @@
+import type { Schemas } from './api/schemas.ts';
 import { type Duration, toMs, toSeconds } from './duration.ts';
 import { TaskFailed } from './errors.ts';
 import type { Json, JsonObject } from './json.ts';
@@ -122,6 +123,16 @@ export class RequestHandle<Output = Json> {
   /** Answers what the holder asks. */
   answer(input: Json): Promise<TaskStatus> {
     return this.#transport.call<TaskStatus>('POST', this.#path('/input'), { body: { input } });
+  }
+
+  /** The files that came with the result. */
+  async artifacts(): Promise<Schemas['Artifacts']['artifacts']> {
+    const { artifacts } = await this.#transport.call<Schemas['Artifacts']>('GET', this.#path('/artifacts'));
+    return artifacts;
+  }
+
+  artifact(name: string): Promise<Uint8Array> {
+    return this.#transport.download(this.#path(`/artifacts/${encodeURIComponent(name)}`));
   }
 
   /** Runs a failed or expired task once more. */

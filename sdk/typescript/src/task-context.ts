@@ -1,3 +1,4 @@
+import { type Artifact, encodeArtifact } from './artifact.ts';
 import { TaskAborted } from './errors.ts';
 import type { Json, JsonObject } from './json.ts';
 import type { MessageGatherer } from './message-gatherer.ts';
@@ -12,19 +13,27 @@ export class TaskContext {
   readonly attempt: number;
   /** Aborted when the work counts for nothing any more; its reason is a `TaskAborted`. */
   readonly signal: AbortSignal;
-  /** Results of the tasks that this one waited for, by name or id. */
+  /** Results of the tasks that this one waited for, by their id, or by the name of their node in a graph. */
   readonly dependencies: Readonly<Record<string, Json>>;
   readonly #claimed: ClaimedTask;
   readonly #transport: Transport;
   readonly #messages: MessageGatherer;
   readonly #abort: AbortController;
+  readonly #artifacts = new Map<string, Artifact>();
+  #confidence: number | undefined;
   readonly #uses = new Map<string, number>();
 
-  constructor(claimed: ClaimedTask, transport: Transport, messages: MessageGatherer, abort: AbortController) {
+  constructor(
+    claimed: ClaimedTask,
+    dependencies: Readonly<Record<string, Json>>,
+    transport: Transport,
+    messages: MessageGatherer,
+    abort: AbortController,
+  ) {
     this.taskId = claimed.message.id;
     this.attempt = claimed.attempt;
     this.signal = abort.signal;
-    this.dependencies = (claimed.message.results ?? {}) as Record<string, Json>;
+    this.dependencies = dependencies;
     this.#claimed = claimed;
     this.#transport = transport;
     this.#messages = messages;
@@ -90,6 +99,25 @@ export class TaskContext {
     const accepted = this.#messages.send(message);
     const handle = new RequestHandle<Json>(id, accepted, this.#transport);
     return (await this.#keepStep(key, await handle.result({ signal: this.signal }))) as T;
+  }
+
+  /** A file that goes with the result. The requester gets it from `handle.artifact(name)`. */
+  attach(artifact: Artifact): void {
+    this.#artifacts.set(artifact.name, artifact);
+  }
+
+  /** How sure the result is, from 0 to 1, for protocols that have a word for it. */
+  setConfidence(confidence: number): void {
+    this.#confidence = confidence;
+  }
+
+  /** What goes with the result. */
+  describeResult(): JsonObject {
+    const artifacts = [...this.#artifacts.values()].map(encodeArtifact);
+    return {
+      ...(artifacts.length > 0 && { artifacts }),
+      ...(this.#confidence !== undefined && { confidence: this.#confidence }),
+    };
   }
 
   /** Names may repeat, in loops: each use has a place of its own. */

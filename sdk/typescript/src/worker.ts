@@ -4,6 +4,7 @@ import { Fail, ParleyError, TaskAborted } from './errors.ts';
 import { toFailure, toRejectedResult } from './failure.ts';
 import type { Json, JsonObject } from './json.ts';
 import { isLost, LeaseKeeper } from './keep-leases.ts';
+import { loadDependencies, loadInput } from './load-input.ts';
 import { type MessageGatherer, NATIVE } from './message-gatherer.ts';
 import { catchSignals } from './process-signals.ts';
 import { isStandardSchema, parseWith, type StandardSchema } from './schema.ts';
@@ -298,7 +299,7 @@ export class Worker extends Emitter<WorkerEvents> {
   /** What is to be said of the attempt: its result, or its failure. */
   async #attempt(claimed: ClaimedTask, task: Task, abort: AbortController): Promise<JsonObject> {
     try {
-      return { kind: 'result', output: ((await this.#runHandler(claimed, task, abort)) ?? null) as Json };
+      return await this.#runHandler(claimed, task, abort);
     } catch (error) {
       if (abort.signal.aborted || isLost(error)) throw error;
       const failure = toFailure(error);
@@ -307,13 +308,17 @@ export class Worker extends Emitter<WorkerEvents> {
     }
   }
 
-  async #runHandler(claimed: ClaimedTask, task: Task, abort: AbortController): Promise<unknown> {
+  async #runHandler(claimed: ClaimedTask, task: Task, abort: AbortController): Promise<JsonObject> {
     const registration = this.#registrations.get(task.capability) ?? this.#registrations.get('*');
     if (!registration) throw new Fail('skill_missing', `This worker has no handler for ${task.capability}.`);
     const { schema, handler } = registration;
-    const input = schema ? await parseWith(schema, task.input, 'The input') : task.input;
-    const context = new TaskContext(claimed, this.#transport, this.#messages, abort);
-    return (handler as Handler<unknown, unknown>)({ ...task, input }, context);
+    const isPlain = task.dialect !== 'common-ground' && claimed.message.results === undefined;
+    const raw = isPlain ? task.input : await loadInput(this.#transport, claimed);
+    const dependencies = isPlain ? {} : await loadDependencies(this.#transport, claimed);
+    const input = schema ? await parseWith(schema, raw, 'The input') : raw;
+    const context = new TaskContext(claimed, dependencies, this.#transport, this.#messages, abort);
+    const output = await (handler as Handler<unknown, unknown>)({ ...task, input }, context);
+    return { kind: 'result', output: (output ?? null) as Json, ...context.describeResult() };
   }
 
   #handleLoss(task: Task, error: unknown): void {

@@ -3,7 +3,7 @@ import { after } from 'node:test';
 import { deployment } from '../../../test/e2e/deployment.ts';
 import { type ConnectOptions, connect, type Parley, type Worker, type WorkerOptions } from '../src/index.ts';
 
-export const { address, admin, agent } = await deployment();
+export const { address, admin, adminKey, agent } = await deployment();
 
 export const connectAgent = async (capabilities: string[] = [], options: ConnectOptions = {}): Promise<Parley> => {
   const { key } = await agent('sdk', { dialect: 'native', capabilities });
