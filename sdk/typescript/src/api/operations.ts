@@ -15,17 +15,21 @@ export interface Operations {
   /** Cancel all open nodes of a graph */
   cancelGraph: { args: { id: string }; result: Schemas['Graph'] };
   /** Cancel a task */
-  cancelTask: { args: { id: string }; result: Schemas['Task'] };
+  cancelTask: { args: { id: string; body?: Schemas['CancelTaskRequest'] }; result: Schemas['Task'] };
+  /** Cancel all open tasks that a filter matches. An agent cancels those that it requested */
+  cancelTasks: { args: { body: Schemas['CancelTasksRequest'] }; result: Schemas['CancelTasksResponse'] | Schemas['Operation'] };
   /** Claim the next tasks, and send reports on earlier tasks in the same call */
   claimTasks: { args: { body?: Schemas['ClaimTasksRequest'] }; result: Schemas['ClaimTasksResponse'] };
   /** Close a gap */
   closeGap: { args: { from: string; id: string }; result: Schemas['Gap'] };
-  /** Create a new key for an agent. The old key stops working */
+  /** Replace the key `default` of an agent, which stops working at once */
   createAgentKey: { args: { id: string }; result: Schemas['CreateAgentKeyResponse'] };
   /** Create a box: an ordered list of cards */
   createBox: { args: { body: Schemas['CreateBoxRequest'] }; result: Schemas['Box'] };
   /** Create a card: immutable content with an id */
   createCard: { args: { body: Schemas['CreateCardRequest'] }; result: Schemas['CreateCardResponse'] };
+  /** Create a key for an operator, or one more for an agent */
+  createKey: { args: { body: Schemas['CreateKeyRequest'] }; result: Schemas['NewKey'] };
   /** Create a new key for the relay of the project. The old key stops working */
   createRelayKey: { args: Record<never, never>; result: Schemas['CreateRelayKeyResponse'] };
   /** End a turn with its deliverable */
@@ -54,18 +58,24 @@ export interface Operations {
   getGraph: { args: { id: string }; result: Schemas['Graph'] };
   /** Check whether Parley and its storage respond */
   getHealth: { args: Record<never, never>; result: Schemas['Health'] };
+  /** Get a page for people that says what this is, and where to go on */
+  getHomePage: { args: Record<never, never>; result: string };
   /** Get a direct message with its content and state */
   getMessage: { args: { from: string; id: string; timestamp?: string }; result: Schemas['GetMessageResponse'] };
   /** Get the metrics of the project in the text format of Prometheus. On AWS they are in CloudWatch instead */
   getMetrics: { args: Record<never, never>; result: string };
   /** Get this API as OpenAPI */
   getOpenApi: { args: Record<never, never>; result: Schemas['GetOpenApiResponse'] };
+  /** Get the progress of a bulk operation. With `wait`, the response comes when it ends */
+  getOperation: { args: { id: string; wait?: number }; result: Schemas['Operation'] };
   /** Get the streams and subjects that the relay reads on NATS */
   getRelayPlan: { args: Record<never, never>; result: Schemas['RelayPlan'] };
   /** Get the messages of a dialect as JSON Schema 2020-12: `task.schema.json`, or `<dialect>.json` */
   getSchema: { args: { name: string }; result: Schemas['GetSchemaResponse'] };
   /** Get the sequence numbers of messages from one agent to another */
   getSequence: { args: { id: string; to: string }; result: Schemas['GetSequenceResponse'] };
+  /** Count what happened to tasks in a window of time, in buckets, also by domain, capability, agent or pair */
+  getStatistics: { args: { window?: string; step?: string; by?: string; limit?: number }; result: Schemas['GetStatisticsResponse'] };
   /** Get the result of a step */
   getStep: { args: { id: string; name: string }; result: Schemas['GetStepResponse'] };
   /** Get a task with its result and timeline. With `wait`, the response comes when the task ends or asks for input */
@@ -74,6 +84,8 @@ export interface Operations {
   getTool: { args: { name: string }; result: Schemas['Tool'] };
   /** Get a turn with its steps and the tools that it waits for */
   getTurn: { args: { agent_turn_id: string }; result: Schemas['GetTurnResponse'] };
+  /** Tell whose key this is, and what it may do */
+  getWhoami: { args: Record<never, never>; result: Schemas['Whoami'] };
   /** Register all agents of a manifest file, or change their registrations */
   importManifest: { args: { dialect?: string; body: Schemas['ImportManifestRequest'] }; result: Schemas['ImportManifestResponse'] };
   /** Lease the next turn of an agent, or the suspended turn that can resume */
@@ -96,6 +108,10 @@ export interface Operations {
   listGaps: { args: { status?: 'open' | 'closed'; limit?: number; cursor?: string }; result: Schemas['ListGapsResponse'] };
   /** List graphs, newest first, without the status of their nodes */
   listGraphs: { args: { status?: string; requester?: string; conversation?: string; since?: string; until?: string; limit?: number; cursor?: string; count?: 'true' }; result: Schemas['ListGraphsResponse'] };
+  /** List the keys of operators and relays, or those of an agent. An agent sees its own */
+  listKeys: { args: { agent?: string }; result: Schemas['ListKeysResponse'] };
+  /** List bulk operations, newest first */
+  listOperations: { args: { kind?: 'cancel' | 'retry'; status?: string; since?: string; until?: string; limit?: number; cursor?: string; count?: 'true' }; result: Schemas['ListOperationsResponse'] };
   /** List the queues: what waits, since when, and what is in flight. An agent sees those that it claims from */
   listQueues: { args: { domain?: string; capability?: string; agent?: string; limit?: number; cursor?: string }; result: Schemas['ListQueuesResponse'] };
   /** List tasks, newest first */
@@ -126,6 +142,8 @@ export interface Operations {
   releaseTask: { args: { id: string; body?: Schemas['ReleaseTaskRequest'] }; result: Schemas['Task'] };
   /** Remove an agent. Its key stops working */
   removeAgent: { args: { id: string }; result: undefined };
+  /** Remove a key, which stops working */
+  removeKey: { args: { name: string; agent?: string }; result: undefined };
   /** Remove a tool */
   removeTool: { args: { name: string }; result: undefined };
   /** Render items of the relay queue as NATS messages */
@@ -143,15 +161,21 @@ export interface Operations {
   /** Retry dead letters: those in `ids`, or the newest */
   retryDeadLetters: { args: { body?: Schemas['RetryDeadLettersRequest'] }; result: Schemas['RetryDeadLettersResponse'] };
   /** Retry a failed or expired task */
-  retryTask: { args: { id: string }; result: Schemas['Task'] };
+  retryTask: { args: { id: string; body?: Schemas['RetryTaskRequest'] }; result: Schemas['Task'] };
+  /** Retry all failed and expired tasks that a filter matches. An agent retries those that it requested */
+  retryTasks: { args: { body: Schemas['RetryTasksRequest'] }; result: Schemas['RetryTasksResponse'] | Schemas['Operation'] };
   /** Move a consumer to the start of the log, to its end, or to a time */
   rewindConsumer: { args: { name: string; body: Schemas['RewindConsumerRequest'] }; result: undefined };
+  /** Replace a key. An agent may replace its own */
+  rotateKey: { args: { name: string; body?: Schemas['RotateKeyRequest'] }; result: Schemas['NewKey'] };
   /** Send one message of any dialect, or several as `{"messages": […]}`. With `wait`, a single request is answered with its outcome */
   sendMessages: { args: { wait?: number; body: Schemas['SendMessagesRequest'] }; result: Schemas['SendMessagesResponse'] | Schemas['AcceptedMessage'] };
   /** Start a leased turn */
   startTurn: { args: { agent_turn_id: string; body: Schemas['StartTurnRequest'] }; result: Schemas['AdvanceResult'] };
   /** Record a step of a turn */
   stepTurn: { args: { agent_turn_id: string; body: Schemas['StepTurnRequest'] }; result: Schemas['AdvanceResult'] };
+  /** Stop a bulk operation. Tasks that it has changed stay as they are */
+  stopOperation: { args: { id: string }; result: Schemas['Operation'] };
   /** Stop a turn. A turn that nobody has leased has the epoch 0 */
   stopTurn: { args: { agent_turn_id: string; body: Schemas['StopTurnRequest'] }; result: Schemas['AdvanceResult'] };
   /** Suspend a turn until its tools have reported. Call the tools after this call */
@@ -165,11 +189,13 @@ export const OPERATIONS: { readonly [Name in keyof Operations]: string } = {
   appendToBox: 'POST /v1/boxes/{id}/append',
   cancelGraph: 'POST /v1/graphs/{id}/cancel',
   cancelTask: 'POST /v1/tasks/{id}/cancel',
+  cancelTasks: 'POST /v1/tasks/cancel',
   claimTasks: 'POST /v1/claims',
   closeGap: 'POST /v1/gaps/{from}/{id}/close',
   createAgentKey: 'POST /v1/agents/{id}/key',
   createBox: 'POST /v1/boxes',
   createCard: 'POST /v1/cards',
+  createKey: 'POST /v1/keys',
   createRelayKey: 'POST /v1/relay/key',
   deliverTurn: 'POST /v1/turns/{agent_turn_id}/deliver',
   enqueueTurn: 'POST /v1/turns',
@@ -184,16 +210,20 @@ export const OPERATIONS: { readonly [Name in keyof Operations]: string } = {
   getCommonVersion: 'GET /v1/agents/{id}/version',
   getGraph: 'GET /v1/graphs/{id}',
   getHealth: 'GET /healthz',
+  getHomePage: 'GET / text',
   getMessage: 'GET /v1/messages/{from}/{id}',
   getMetrics: 'GET /metrics text',
   getOpenApi: 'GET /openapi.json',
+  getOperation: 'GET /v1/operations/{id}',
   getRelayPlan: 'GET /v1/relay/plan',
   getSchema: 'GET /schemas/{name}',
   getSequence: 'GET /v1/agents/{id}/sequence',
+  getStatistics: 'GET /v1/stats',
   getStep: 'GET /v1/tasks/{id}/steps/{name}',
   getTask: 'GET /v1/tasks/{id}',
   getTool: 'GET /v1/tools/{name}',
   getTurn: 'GET /v1/turns/{agent_turn_id}',
+  getWhoami: 'GET /v1/whoami',
   importManifest: 'POST /v1/manifest',
   leaseTurn: 'POST /v1/turns/lease',
   listAgents: 'GET /v1/agents',
@@ -205,6 +235,8 @@ export const OPERATIONS: { readonly [Name in keyof Operations]: string } = {
   listDomains: 'GET /v1/domains',
   listGaps: 'GET /v1/gaps',
   listGraphs: 'GET /v1/graphs',
+  listKeys: 'GET /v1/keys',
+  listOperations: 'GET /v1/operations',
   listQueues: 'GET /v1/queues',
   listTasks: 'GET /v1/tasks',
   listTools: 'GET /v1/tools',
@@ -220,6 +252,7 @@ export const OPERATIONS: { readonly [Name in keyof Operations]: string } = {
   readInbox: 'GET /v1/inbox',
   releaseTask: 'POST /v1/tasks/{id}/release',
   removeAgent: 'DELETE /v1/agents/{id}',
+  removeKey: 'DELETE /v1/keys/{name}',
   removeTool: 'DELETE /v1/tools/{name}',
   renderRelayItems: 'POST /v1/relay/render',
   renewLease: 'POST /v1/tasks/{id}/renew',
@@ -229,10 +262,13 @@ export const OPERATIONS: { readonly [Name in keyof Operations]: string } = {
   requestTask: 'POST /v1/tasks',
   retryDeadLetters: 'POST /v1/dead-letters/retry',
   retryTask: 'POST /v1/tasks/{id}/retry',
+  retryTasks: 'POST /v1/tasks/retry',
   rewindConsumer: 'POST /v1/consumers/{name}/rewind',
+  rotateKey: 'POST /v1/keys/{name}/rotate',
   sendMessages: 'POST /v1/messages',
   startTurn: 'POST /v1/turns/{agent_turn_id}/start',
   stepTurn: 'POST /v1/turns/{agent_turn_id}/step',
+  stopOperation: 'POST /v1/operations/{id}/stop',
   stopTurn: 'POST /v1/turns/{agent_turn_id}/stop',
   suspendTurn: 'POST /v1/turns/{agent_turn_id}/suspend',
 };

@@ -147,7 +147,7 @@ export interface Schemas {
     title: string;
     status: number;
     detail: string;
-    code: 'invalid_json' | 'invalid_message' | 'invalid_request' | 'invalid_params' | 'unknown_dialect' | 'unknown_type' | 'unsupported_version' | 'unauthorized' | 'forbidden' | 'from_mismatch' | 'bad_signature' | 'not_writer' | 'not_eligible' | 'channel_forbidden' | 'not_found' | 'agent_not_found' | 'box_not_found' | 'card_not_found' | 'consumer_not_found' | 'batch_not_found' | 'graph_not_found' | 'task_not_found' | 'tool_not_found' | 'turn_not_found' | 'method_not_allowed' | 'request_timeout' | 'agent_removed' | 'agent_paused' | 'agent_stopped' | 'already_claimed' | 'ambiguous_id' | 'box_full' | 'box_read_only' | 'claim_in_progress' | 'batch_ended' | 'graph_ended' | 'id_reserved' | 'id_reused' | 'not_holder' | 'not_retryable' | 'not_running' | 'not_waiting' | 'retry_pending' | 'stale_attempt' | 'stale_receipt' | 'stale_turn' | 'cancelled' | 'task_ended' | 'task_expired' | 'task_waiting' | 'waiting_for_input' | 'content_damaged' | 'too_large' | 'expectation_failed' | 'capability_not_found' | 'delegation_cycle' | 'task_graph_cycle' | 'protocol_violation' | 'recursion_depth_exceeded' | 'unknown_agent' | 'unknown_box' | 'unknown_card' | 'unknown_dependency' | 'unknown_domain' | 'fabrication_detected' | 'no_common_version' | 'inbox_full' | 'rate_limited' | 'too_many_in_flight' | 'too_many_waits' | 'headers_too_large' | 'internal' | 'conflict' | 'overloaded' | 'storage_full' | 'storage_unavailable';
+    code: 'invalid_json' | 'invalid_message' | 'invalid_request' | 'invalid_params' | 'unknown_dialect' | 'unknown_type' | 'unsupported_version' | 'unauthorized' | 'forbidden' | 'key_exists' | 'key_not_found' | 'from_mismatch' | 'bad_signature' | 'not_writer' | 'not_eligible' | 'channel_forbidden' | 'not_found' | 'agent_not_found' | 'box_not_found' | 'card_not_found' | 'consumer_not_found' | 'batch_not_found' | 'graph_not_found' | 'task_not_found' | 'tool_not_found' | 'turn_not_found' | 'method_not_allowed' | 'request_timeout' | 'agent_removed' | 'agent_paused' | 'agent_stopped' | 'already_claimed' | 'ambiguous_id' | 'box_full' | 'box_read_only' | 'claim_in_progress' | 'batch_ended' | 'graph_ended' | 'id_reserved' | 'id_reused' | 'not_holder' | 'not_retryable' | 'not_running' | 'not_waiting' | 'retry_pending' | 'stale_attempt' | 'stale_receipt' | 'stale_turn' | 'cancelled' | 'task_ended' | 'task_expired' | 'task_waiting' | 'waiting_for_input' | 'content_damaged' | 'too_large' | 'expectation_failed' | 'capability_not_found' | 'delegation_cycle' | 'task_graph_cycle' | 'protocol_violation' | 'recursion_depth_exceeded' | 'unknown_agent' | 'unknown_box' | 'unknown_card' | 'unknown_dependency' | 'unknown_domain' | 'fabrication_detected' | 'no_common_version' | 'inbox_full' | 'rate_limited' | 'too_many_in_flight' | 'too_many_waits' | 'headers_too_large' | 'internal' | 'conflict' | 'overloaded' | 'storage_full' | 'storage_unavailable';
     retryable: boolean;
     issues?: {
       path: string;
@@ -249,6 +249,11 @@ export interface Schemas {
     progress?: unknown;
     /** who cancelled it; `parley` if a graph skipped it */
     cancelledBy?: string;
+    cancelReason?: string;
+    /** of the last retry by hand */
+    retryReason?: string;
+    /** the bulk operation that cancelled or retried it last */
+    operationId?: string;
     /** whether the task is a dead letter */
     deadLettered: boolean;
     traceparent: string;
@@ -329,6 +334,11 @@ export interface Schemas {
     progress?: unknown;
     /** who cancelled it; `parley` if a graph skipped it */
     cancelledBy?: string;
+    cancelReason?: string;
+    /** of the last retry by hand */
+    retryReason?: string;
+    /** the bulk operation that cancelled or retried it last */
+    operationId?: string;
     /** whether the task is a dead letter */
     deadLettered: boolean;
     traceparent: string;
@@ -343,8 +353,16 @@ export interface Schemas {
     notices?: string[];
   };
   GetTaskResponse: Schemas['Task'] | { [field: string]: unknown };
+  CancelTaskRequest: {
+    /** is shown with each task */
+    reason?: string;
+  };
   AnswerTaskRequest: {
     input: unknown;
+  };
+  RetryTaskRequest: {
+    /** is shown with each task */
+    reason?: string;
   };
   RenewLeaseRequest: {
     /** the agent, if an admin key acts for it */
@@ -596,6 +614,110 @@ export interface Schemas {
     /** warnings about an accepted message */
     notices?: string[];
   };
+  CancelTasksRequest: {
+    /** as in `GET /v1/tasks`; at least one field */
+    filter: {
+      /** the capability */
+      type?: string;
+      /** the code of its error */
+      error?: string;
+      requester?: string;
+      holder?: string;
+      /** the requester, the addressee or the holder */
+      agent?: string;
+      domain?: string;
+      conversation?: string;
+      /** created at this time or later */
+      since?: string;
+      /** created before this time */
+      until?: string;
+      idPrefix?: string;
+      status?: ('waiting' | 'requested' | 'claimed' | 'in_progress' | 'input_required' | 'completed' | 'failed' | 'expired' | 'cancelled')[];
+      /** waits for its delay after a failed attempt */
+      retrying?: true;
+      /** waits for input */
+      waits?: true;
+    };
+    /** is shown with each task */
+    reason?: string;
+    /** only count the tasks, and show some */
+    dryRun?: boolean;
+  };
+  CancelTasksResponse: {
+    dryRun: true;
+    count: Schemas['Count'];
+    /** the newest ones */
+    sample: Schemas['Task'][];
+  };
+  Operation: {
+    operationId: string;
+    kind: 'cancel' | 'retry';
+    status: 'running' | 'stopping' | 'completed' | 'stopped';
+    /** as the call had it */
+    filter: { [field: string]: unknown };
+    reason?: string;
+    /** the agent that started it, or `admin` */
+    by: string;
+    /** matches when it started */
+    expected: {
+      value: number;
+      isExact: boolean;
+    };
+    changed: number;
+    /** tasks that no longer matched when their turn came */
+    skipped: number;
+    /** tasks that could not be changed */
+    failed: number;
+    /** the first 20 */
+    failures: {
+      taskId: string;
+      code: string;
+      message: string;
+    }[];
+    createdAt: string;
+    stoppedBy?: string;
+    endedAt?: string;
+  };
+  RetryTasksRequest: {
+    /** as in `GET /v1/tasks`; at least one field */
+    filter: {
+      /** the capability */
+      type?: string;
+      /** the code of its error */
+      error?: string;
+      requester?: string;
+      holder?: string;
+      /** the requester, the addressee or the holder */
+      agent?: string;
+      domain?: string;
+      conversation?: string;
+      /** created at this time or later */
+      since?: string;
+      /** created before this time */
+      until?: string;
+      idPrefix?: string;
+      status?: ('waiting' | 'requested' | 'claimed' | 'in_progress' | 'input_required' | 'completed' | 'failed' | 'expired' | 'cancelled')[];
+      /** waits for its delay after a failed attempt */
+      retrying?: true;
+      /** waits for input */
+      waits?: true;
+    };
+    /** is shown with each task */
+    reason?: string;
+    /** only count the tasks, and show some */
+    dryRun?: boolean;
+  };
+  RetryTasksResponse: {
+    dryRun: true;
+    count: Schemas['Count'];
+    /** the newest ones */
+    sample: Schemas['Task'][];
+  };
+  ListOperationsResponse: {
+    operations: Schemas['Operation'][];
+    count?: Schemas['Count'];
+    cursor?: string;
+  };
   ClaimTasksRequest: {
     max?: number;
     /** seconds to wait for a task */
@@ -690,6 +812,118 @@ export interface Schemas {
     /** false with more than 500 agents: then name an `agent` */
     isComplete: boolean;
     cursor?: string;
+  };
+  Percentiles: {
+    count: number;
+    p50: number;
+    p90: number;
+    p99: number;
+  };
+  StatisticsBucket: {
+    /** tasks that were created */
+    submitted: number;
+    /** tasks that came into their queue, for the first time or again */
+    queued: number;
+    /** claims */
+    claimed: number;
+    /** tasks that ended completed */
+    completed: number;
+    /** tasks that ended failed */
+    failed: number;
+    /** attempts that failed and are repeated, and ended tasks that somebody queued again */
+    retried: number;
+    /** attempts that ended without a result: given back, or the lease ended */
+    released: number;
+    /** tasks that expired */
+    expired: number;
+    /** tasks that were cancelled */
+    cancelled: number;
+    /** `failed` by error code. Codes beyond 20 are counted under `other` */
+    failedByCode?: { [field: string]: number };
+    /** from when it could be claimed until it was */
+    timeToClaim?: Schemas['Percentiles'];
+    /** from its creation to its end, whichever that was */
+    timeToEnd?: Schemas['Percentiles'];
+    /** the start of the bucket */
+    at: string;
+  };
+  StatisticsGroup: {
+    domain?: string;
+    capability?: string;
+    requester?: string;
+    holder?: string;
+    /** its id in `GET /v1/queues` */
+    queue?: string;
+    /** all that exceeds the limit of series */
+    other?: true;
+    /** tasks that were created */
+    submitted: number;
+    /** tasks that came into their queue, for the first time or again */
+    queued: number;
+    /** claims */
+    claimed: number;
+    /** tasks that ended completed */
+    completed: number;
+    /** tasks that ended failed */
+    failed: number;
+    /** attempts that failed and are repeated, and ended tasks that somebody queued again */
+    retried: number;
+    /** attempts that ended without a result: given back, or the lease ended */
+    released: number;
+    /** tasks that expired */
+    expired: number;
+    /** tasks that were cancelled */
+    cancelled: number;
+    /** `failed` by error code. Codes beyond 20 are counted under `other` */
+    failedByCode?: { [field: string]: number };
+    /** from when it could be claimed until it was */
+    timeToClaim?: Schemas['Percentiles'];
+    /** from its creation to its end, whichever that was */
+    timeToEnd?: Schemas['Percentiles'];
+    /** oldest first. A bucket in which nothing happened is absent */
+    buckets: Schemas['StatisticsBucket'][];
+  };
+  GetStatisticsResponse: {
+    from: string;
+    /** the end of the last bucket, which goes on */
+    until: string;
+    stepSeconds: number;
+    /** false if the last events are not counted yet, because there are too many */
+    isComplete: boolean;
+    total: {
+      /** tasks that were created */
+      submitted: number;
+      /** tasks that came into their queue, for the first time or again */
+      queued: number;
+      /** claims */
+      claimed: number;
+      /** tasks that ended completed */
+      completed: number;
+      /** tasks that ended failed */
+      failed: number;
+      /** attempts that failed and are repeated, and ended tasks that somebody queued again */
+      retried: number;
+      /** attempts that ended without a result: given back, or the lease ended */
+      released: number;
+      /** tasks that expired */
+      expired: number;
+      /** tasks that were cancelled */
+      cancelled: number;
+      /** `failed` by error code. Codes beyond 20 are counted under `other` */
+      failedByCode?: { [field: string]: number };
+      /** from when it could be claimed until it was */
+      timeToClaim?: Schemas['Percentiles'];
+      /** from its creation to its end, whichever that was */
+      timeToEnd?: Schemas['Percentiles'];
+      /** oldest first. A bucket in which nothing happened is absent */
+      buckets: Schemas['StatisticsBucket'][];
+    };
+    domains?: Schemas['StatisticsGroup'][];
+    capabilities?: Schemas['StatisticsGroup'][];
+    requesters?: Schemas['StatisticsGroup'][];
+    holders?: Schemas['StatisticsGroup'][];
+    pairs?: Schemas['StatisticsGroup'][];
+    queues?: Schemas['StatisticsGroup'][];
   };
   Inbox: {
     messages: { [field: string]: unknown }[];
@@ -912,6 +1146,72 @@ export interface Schemas {
   GetCommonVersionResponse: {
     version: string;
     spoken: { [field: string]: string[] };
+  };
+  Key: {
+    name: string;
+    /** absent for the keys of operators and relays */
+    agent?: string;
+    scope: 'read' | 'operate' | 'agent' | 'admin' | 'relay';
+    /** absent for keys that are set where Parley is started */
+    createdAt?: string;
+    rotatedAt?: string;
+    expiresAt?: string;
+    /** up to 10 minutes old */
+    lastUsedAt?: string;
+    /** keys from before a rotation that are still valid */
+    previousKeys?: {
+      expiresAt: string;
+    }[];
+  };
+  ListKeysResponse: {
+    keys: Schemas['Key'][];
+  };
+  CreateKeyRequest: {
+    name: string;
+    /** the agent that the key is for */
+    agent?: string;
+    /** `read`: GET. `operate`: also cancel, retry, release, answer and pause. `agent`: also all that agents do. `admin`: everything. A key of an agent has `agent` or `read`, for itself */
+    scope: 'read' | 'operate' | 'agent' | 'admin';
+    /** when the key stops working */
+    expiresAt?: string;
+  };
+  NewKey: {
+    name: string;
+    /** absent for the keys of operators and relays */
+    agent?: string;
+    scope: 'read' | 'operate' | 'agent' | 'admin' | 'relay';
+    /** absent for keys that are set where Parley is started */
+    createdAt?: string;
+    rotatedAt?: string;
+    expiresAt?: string;
+    /** up to 10 minutes old */
+    lastUsedAt?: string;
+    /** keys from before a rotation that are still valid */
+    previousKeys?: {
+      expiresAt: string;
+    }[];
+    /** shown once. Parley stores only its hash */
+    key: string;
+  };
+  RotateKeyRequest: {
+    agent?: string;
+    /** how long the earlier key stays valid. By default not at all */
+    overlapSeconds?: number;
+  };
+  Whoami: {
+    project: string;
+    role: 'agent' | 'operator' | 'relay';
+    /** the name of the key */
+    name: string;
+    /** the agent that the key belongs to */
+    agent?: string;
+    scope: 'read' | 'operate' | 'agent' | 'admin' | 'relay';
+    /** the scope and those that it includes */
+    scopes: ('read' | 'operate' | 'agent' | 'admin' | 'relay')[];
+    /** when this key stops working */
+    expiresAt?: string;
+    /** whether there is a newer key, so that this one ends soon */
+    isRotated: boolean;
   };
   ListTurnsResponse: {
     turns: {
