@@ -70,6 +70,16 @@ export const FUNCTIONS = {
     timeoutS: HTTP_TIMEOUT_S,
     access: INGEST_ACCESS,
   },
+  a2a: {
+    memoryMB: 256,
+    timeoutS: HTTP_TIMEOUT_S,
+    access: {
+      table: [...READ_ACTIONS, 'PutItem', 'UpdateItem', 'ConditionCheckItem'],
+      indexes: ['byList', 'byHolder'],
+      queues: ['SendMessage'],
+      content: CONTENT_ACTIONS,
+    },
+  },
   /** A claim request may contain messages. */
   claims: {
     memoryMB: 256,
@@ -208,6 +218,10 @@ export const ROUTES: readonly RouteSpec[] = [
   { method: 'ANY', path: '/v1/cards/{proxy+}', to: 'cards' },
   { method: 'ANY', path: '/v1/boxes', to: 'cards' },
   { method: 'ANY', path: '/v1/boxes/{proxy+}', to: 'cards' },
+  { method: 'ANY', path: '/a2a', to: 'a2a' },
+  { method: 'ANY', path: '/a2a/{proxy+}', to: 'a2a' },
+  { method: 'ANY', path: '/.well-known/agent-card.json', to: 'a2a' },
+  { method: 'ANY', path: '/.well-known/ai-catalog.json', to: 'a2a' },
   { method: 'ANY', path: '/v1/turns', to: 'turns' },
   { method: 'ANY', path: '/v1/turns/{proxy+}', to: 'turns' },
 ];

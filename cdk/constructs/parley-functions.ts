@@ -40,6 +40,7 @@ export const createFunctions = (
     inbox: createFunction('inbox'),
     agents: createFunction('agents'),
     cards: createFunction('cards'),
+    a2a: createFunction('a2a'),
     relay: createFunction('relay'),
     turns: createFunction('turns'),
     api: createFunction('api'),

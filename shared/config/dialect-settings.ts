@@ -74,16 +74,39 @@ const CommonGroundSettings = z.strictObject({
     ),
 });
 
+const A2aSettings = z.strictObject({
+  publicProject: z
+    .string()
+    .regex(/^[a-z0-9-]{1,32}$/, 'must be 1 to 32 of a-z, 0-9 and -')
+    .optional()
+    .describe('The project whose agent cards anybody may read. By default every card needs a key.'),
+  address: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .describe('The address in agent cards. By default the one that the request was sent to.'),
+  blockSeconds: positive
+    .max(3600)
+    .default(240)
+    .describe('How long `SendMessage` waits for the task. On AWS, a call ends after 27 s in any case.'),
+});
+
 /** Mistakes that only the other settings show. */
-export const checkDialectSettings = (settings: DialectSettings, projects: string[]): string[] =>
-  Object.keys(settings['round-table'].nats)
-    .filter((project) => !projects.includes(project))
-    .map((project) => `dialects.round-table.nats.${project}: there is no project ${project}`);
+export const checkDialectSettings = (settings: DialectSettings, projects: string[]): string[] => {
+  const { publicProject } = settings.a2a;
+  const named = [
+    ...Object.keys(settings['round-table'].nats).map((project) => ({ project, at: `round-table.nats.${project}` })),
+    ...(publicProject === undefined ? [] : [{ project: publicProject, at: 'a2a.publicProject' }]),
+  ];
+  return named
+    .filter(({ project }) => !projects.includes(project))
+    .map(({ project, at }) => `dialects.${at}: there is no project ${project}`);
+};
 
 /** Of a project that the configuration does not name. */
 export const DEFAULT_ROUND_TABLE_SUBJECTS = RoundTableSubjects.parse({});
 
 export const DialectSettings = z.strictObject({
+  a2a: A2aSettings.prefault({}),
   'common-ground': CommonGroundSettings.prefault({}),
   'message-routing': MessageRoutingSettings.prefault({}),
   'round-table': RoundTableSettings.prefault({}),

@@ -7,6 +7,7 @@ import type { Command, DirectMessageCommand } from '../model/command.ts';
 import type { TaskOutcome } from '../model/delivery.ts';
 import type { DirectMessage } from '../model/direct-message.ts';
 import type { ReportedTask, Task } from '../model/task.ts';
+import type { ListingFields } from '../model/task-listing.ts';
 import type { NatsBinding, NatsSite } from './nats-binding.ts';
 
 /** One protocol: how its messages become commands. */
@@ -36,6 +37,8 @@ export interface Dialect {
   getMaxMessageBytes?(config: Config): number;
   /** Its agents answer a question by a reply to the message that asks it. */
   answersByReply?: true;
+  /** What its clients list tasks by, in the order of their changes; absent where they do not. */
+  describeForListing?(task: Task): ListingFields;
   /** Its agents are given turns, which they lease, and no tasks. */
   usesTurns?: true;
   /** How long its messages take to be written and read is measured, and told where it takes longer than this. */

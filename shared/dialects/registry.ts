@@ -31,8 +31,12 @@ export const DIALECT_NAMES = DIALECTS.map(({ name }) => name);
 
 export const PROFILE_NAMES = [...new Set(PROFILED_DIALECTS.flatMap(({ profile }) => profile ?? []))];
 
+const DIALECTS_BY_NAME = new Map(DIALECTS.map((dialect) => [dialect.name, dialect]));
+
+export const findDialect = (name: string): Dialect | undefined => DIALECTS_BY_NAME.get(name);
+
 export const getDialect = (name: string): Dialect => {
-  const dialect = DIALECTS.find((candidate) => candidate.name === name);
+  const dialect = findDialect(name);
   if (dialect) return dialect;
   throw new ParleyError('unknown_dialect', `There is no dialect "${name}". Known: ${DIALECT_NAMES.join(', ')}.`, {
     details: { known: DIALECT_NAMES },

@@ -4,6 +4,7 @@ import { deliverReport } from '../messaging/direct-messages/deliver-report.ts';
 import { type Delivery, withDerivedId } from '../model/delivery.ts';
 import type { Effect } from '../model/effect.ts';
 import { type HistoryEntry, historyRef } from '../model/history.ts';
+import { listingRef, type TaskListing } from '../model/task-listing.ts';
 import { and, lessThan, notEquals, notExists, or } from '../ports/conditions.ts';
 import type { NewItem } from '../ports/records.ts';
 import { reconcileDependents, updateChildren } from '../tasks/dependencies/link-fanout.ts';
@@ -45,6 +46,7 @@ const HANDLERS: { [K in EffectKind]: EffectHandler<EffectOf<K>>['handle'] } = {
   deliver: forEach((deps, { delivery }) => createDelivery(deps, delivery)),
   deliverReport: forEach((deps, { report }) => deliverReport(deps, report)),
   appendHistory: forEach((deps, { entry }) => appendHistory(deps, entry)),
+  putListing: forEach((deps, { listing }) => putListing(deps, listing)),
   retain: forEach(({ blobs }, { blob }) => blobs.retain(blob)),
   release: forEach(({ blobs }, { blob }) => blobs.delete(blob)),
   cancelChildren: forEach((deps, { of, change }) => updateChildren(deps, of, change)),
@@ -100,6 +102,16 @@ const createDelivery = async ({ records, newId }: Deps, delivery: NewItem<Delive
   if (created.outcome === 'refused' && created.existing?.source !== delivery.source) {
     await records.create<Delivery>(withDerivedId(delivery), newId());
   }
+};
+
+/** A later one may be there already. */
+const putListing = async ({ records, newId }: Deps, listing: NewItem<TaskListing>): Promise<void> => {
+  const { version, taskCreatedAt, project, id, pk: _pk, sk: _sk, ...set } = listing;
+  const ref = listingRef(project, id);
+  const isOlder = or(lessThan('version', version), lessThan('taskCreatedAt', taskCreatedAt));
+  const change = { if: isOlder, set: { ...set, version, taskCreatedAt } };
+  const updated = await records.update(ref, change, newId());
+  if (updated.outcome === 'refused' && !updated.existing) await records.create<TaskListing>(listing, newId());
 };
 
 /** Fields that the overwritten entry may have and this one lacks. */

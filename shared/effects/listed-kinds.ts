@@ -1,4 +1,5 @@
 import { toListedBatch } from '../batches/list-batches.ts';
+import { toListedListing } from '../model/task-listing.ts';
 import type { ListedKinds } from '../ports/lists.ts';
 import { toListedTask } from '../tasks/queries/list-tasks.ts';
 import { toListedTurn } from '../turns/queries/list-turns.ts';
@@ -7,6 +8,7 @@ import { toListedOperation } from '../workflows/operations/operation-view.ts';
 
 export const LISTED_KINDS: ListedKinds = {
   task: toListedTask,
+  listing: toListedListing,
   turn: toListedTurn,
   batch: toListedBatch,
   graph: toListedGraph,

@@ -4,6 +4,7 @@ import type { Consumer } from '../events/consumer.ts';
 import type { Agent, AgentHealth, AgentSecret, RemovedAgent } from '../identity/agents/agent.ts';
 import type { DomainProviders } from '../identity/agents/domain-providers.ts';
 import type { ApiKey } from '../identity/auth/api-key.ts';
+import type { ProjectSecret } from '../identity/project-secret.ts';
 import type { Tool } from '../identity/tools/tool.ts';
 import type { InboxDepth, InboxSlot } from '../messaging/inbox/bounded-inbox.ts';
 import type { Sequence } from '../messaging/sequences/sequence.ts';
@@ -18,6 +19,7 @@ import type { HistoryEntry } from '../model/history.ts';
 import type { Operation } from '../model/operation.ts';
 import type { RejectedMessage } from '../model/rejected-message.ts';
 import type { Task } from '../model/task.ts';
+import type { TaskListing } from '../model/task-listing.ts';
 import type { QueuedTurn, StoredStep, Turn } from '../model/turn.ts';
 import type { UiAction } from '../model/ui-action.ts';
 import type { Violation } from '../model/violation.ts';
@@ -162,6 +164,9 @@ export const RECORDS = {
     compressed: ['error', 'progress', 'question', 'lastAnswer', 'answer'],
     migration: renameField('cycle', 'taskCreatedAt'),
   }),
+  listing: defineRecord<TaskListing>()({
+    immutable: ['project', 'id', 'taskCreatedAt', 'requester', 'address', 'conversation'],
+  }),
   fanout: defineRecord<FanoutCursor>()({ inChangeFeed: true, immutable: ['project'], plain: ['change'] }),
   child: defineRecord<TaskLink>()({}),
   dependent: defineRecord<TaskLink>()({}),
@@ -212,7 +217,7 @@ export const RECORDS = {
   }),
   agent: defineRecord<Agent>()({
     immutable: ['project', 'id', 'dialect'],
-    compressed: ['capabilities', 'domains', 'manifest', 'schemas'],
+    compressed: ['capabilities', 'domains', 'manifest', 'schemas', 'agentCard'],
     plain: ['versions', 'limits', 'channels'],
   }),
   health: defineRecord<AgentHealth>()({
@@ -224,6 +229,7 @@ export const RECORDS = {
   key: defineRecord<ApiKey>()({ immutable: ['project', 'name', 'agent'], plain: ['previous'] }),
   'agent-secret': defineRecord<AgentSecret>()({}),
   'agent-tombstone': defineRecord<RemovedAgent>()({}),
+  'project-secret': defineRecord<ProjectSecret>()({}),
   'domain-providers': defineRecord<DomainProviders>()({
     inChangeFeed: true,
     immutable: ['project'],

@@ -1,6 +1,8 @@
+import { findDialect } from '../dialects/registry.ts';
 import { SYSTEM_SENDER } from '../kernel/ids.ts';
 import type { JsonObject } from '../kernel/json/json.ts';
 import { buildTaskAuditFields } from '../messaging/audit-log/task-audit-entries.ts';
+import type { StoredArtifacts } from '../model/artifact.ts';
 import { buildDeliveries, buildOutcome, type Delivery, getQuestionId } from '../model/delivery.ts';
 import type { Effect } from '../model/effect.ts';
 import { buildHistoryEntries } from '../model/history.ts';
@@ -14,6 +16,7 @@ import {
   type Task,
   type TaskEventType,
 } from '../model/task.ts';
+import { buildListing, type TaskListing } from '../model/task-listing.ts';
 import { buildOutcomeRelay, buildReportRelay } from '../nats/relay-item.ts';
 import type { Change } from '../ports/conditions.ts';
 import type { ParleyEvent } from '../ports/events.ts';
@@ -35,6 +38,8 @@ export const computeTaskEffects = ({ before, after }: RecordChange<Task>): Effec
   for (const type of taken) effects.push({ kind: 'publish', event: buildTaskEvent(type, before, after, deliveries) });
   for (const entry of buildHistoryEntries(before, after)) effects.push({ kind: 'appendHistory', entry });
   for (const delivery of deliveries) effects.push({ kind: 'deliver', delivery });
+  const listing = buildChangedListing(before, after);
+  if (listing) effects.push({ kind: 'putListing', listing });
   const report = buildInboxReport(before, after);
   if (report && !after.fromNats) effects.push({ kind: 'deliverReport', report });
   // Other reports are relayed in any case.
@@ -57,6 +62,15 @@ export const computeTaskEffects = ({ before, after }: RecordChange<Task>): Effec
   if (batchMembership && end)
     effects.push({ kind: 'recordBatchItemEnd', project, batchMembership, end: { status: end } });
   return effects;
+};
+
+/** Only for dialects whose clients list tasks so. */
+const buildChangedListing = (before: Task | undefined, after: Task): NewItem<TaskListing> | undefined => {
+  const describe = findDialect(after.dialect)?.describeForListing;
+  if (!describe) return undefined;
+  const [was, is] = [before && describe(before), describe(after)];
+  const isSame = was?.status === is.status && was.changedAt === is.changedAt && before?.expires === after.expires;
+  return isSame ? undefined : buildListing(after, is);
 };
 
 const isNewlyCancelled = (before: Task | undefined, after: Task): boolean =>
@@ -125,7 +139,12 @@ const buildTaskEvent = (
     to: task.to,
     agent: task.holder ?? (type === 'task.retrying' ? task.error?.agent : undefined),
     ...(type === 'task.progress' && buildEventProgress(task)),
-    ...(type === 'task.input_required' && { message: task.prompt?.prompt, blockers: task.prompt?.blockers }),
+    ...(type === 'task.input_required' && {
+      message: task.prompt?.prompt,
+      kind: task.prompt?.kind,
+      blockers: task.prompt?.blockers,
+    }),
+    ...(task.artifacts && type !== 'task.claimed' && { artifacts: listChangedArtifacts(before, task.artifacts) }),
     ...buildEventActor(type, task),
     ...buildEventTimes(type, before, task),
     ...buildTaskAuditFields(type, task, deliveries),
@@ -149,6 +168,22 @@ const buildEventTimes = (type: TaskEventType, before: Task | undefined, task: Ta
   return getTerminalStatus(task) && endedAt !== undefined && type !== 'task.claimed'
     ? { tookMs: Math.max(0, endedAt - createdAt) }
     : {};
+};
+
+/** By name. Absent if none has changed. */
+const listChangedArtifacts = (
+  before: Task | undefined,
+  { index, ...stored }: StoredArtifacts,
+): string[] | undefined => {
+  const { index: known = [], ...old } = before?.artifacts ?? {};
+  const changed = index.filter((entry) => {
+    const earlier = known.find(({ name }) => name === entry.name);
+    return JSON.stringify(earlier) !== JSON.stringify(entry);
+  });
+  // The content alone may have changed, and its size not.
+  const isSame = changed.length === 0 && JSON.stringify(old) === JSON.stringify(stored);
+  const names = (changed.length > 0 ? changed : index).map(({ name }) => name);
+  return isSame ? undefined : names;
 };
 
 const buildEventProgress = ({ progress }: Task): JsonObject => ({

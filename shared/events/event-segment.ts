@@ -13,6 +13,7 @@ export class EventSegment {
   readonly #others: number[] = [];
   /** Streams of one agent with the same types share one text. */
   readonly #texts = new Map<unknown, Map<string, string>>();
+  #byTask: Map<unknown, ParleyEvent[]> | undefined;
 
   constructor(from: string, to: string, events: ParleyEvent[]) {
     this.from = from;
@@ -34,6 +35,12 @@ export class EventSegment {
     const text = texts.get(asked) ?? this.#render(caller, types);
     texts.set(asked, text);
     return text;
+  }
+
+  /** In their order. */
+  listTaskEvents(taskId: string): ParleyEvent[] {
+    this.#byTask ??= Map.groupBy(this.#events, ({ data }): unknown => data.taskId);
+    return this.#byTask.get(taskId) ?? [];
   }
 
   #getNamedIndexes(name: unknown): number[] {

@@ -45,15 +45,17 @@ export const ProblemSchema = z
   .meta({ id: 'Problem' });
 
 const SYSTEM = 'system';
+const FOREIGN = 'other protocols';
 
 /** What a call is about: the first step of its path. */
-export const getResource = ({ path }: Route): string => /^\/v1\/([\w-]+)/.exec(path)?.[1] ?? SYSTEM;
+export const getResource = ({ path, isForeign }: Route): string =>
+  isForeign ? FOREIGN : (/^\/v1\/([\w-]+)/.exec(path)?.[1] ?? SYSTEM);
 
 const buildOperation = (route: Route, config: Config, schemas: OpenApiSchemas): object => ({
   operationId: route.operationId,
   tags: [getResource(route)],
   summary: route.summary,
-  security: route.scope === undefined ? [] : [{ key: [route.scope] }],
+  security: [...(route.mayHaveKey ? [{}] : []), ...(route.scope === undefined ? [] : [{ key: [route.scope] }])],
   parameters: listParameters(route),
   requestBody: hasBody(route) ? buildRequestBody(route, config, schemas) : undefined,
   responses: {

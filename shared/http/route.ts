@@ -109,6 +109,8 @@ export interface Route extends RouteDescription {
   /** Absent where it is open to all. */
   scope?: KeyScope;
   hasIngressChecks: boolean;
+  /** It is open to all, or needs a key, as the configuration has it. */
+  mayHaveKey?: true;
   /** It answers in another protocol, errors too. */
   isForeign?: true;
   query: z.ZodType;

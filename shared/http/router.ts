@@ -170,7 +170,8 @@ const createMatcher = (routes: readonly Route[]): ((request: HttpRequest) => Rou
     const method = request.method === 'HEAD' ? 'GET' : request.method;
     const exact = fixed.get(`${method} ${path}`);
     if (exact) return exact;
-    const steps = path.split('/');
+    // Some senders escape the colon of `message:send`, and a parameter is decoded in any case.
+    const steps = path.replaceAll('%3A', ':').split('/');
     const match = byMethod.get(method)?.find((pattern) => matchesPattern(pattern.steps, steps));
     if (match) return { route: match.route, params: parseParams(match.steps, steps) };
     const found = patterns.filter((pattern) => matchesPattern(pattern.steps, steps));

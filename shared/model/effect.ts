@@ -8,6 +8,7 @@ import type { Graph } from './graph.ts';
 import type { HistoryEntry } from './history.ts';
 import type { InboxReport } from './inbox-report.ts';
 import type { BatchMembership, Task } from './task.ts';
+import type { TaskListing } from './task-listing.ts';
 import type { TurnEffect } from './turn-effect.ts';
 
 /** The consequences of a write. All are idempotent. */
@@ -18,6 +19,8 @@ export type Effect =
   /** For requesters that read all reports in their inbox. */
   | { kind: 'deliverReport'; report: InboxReport }
   | { kind: 'appendHistory'; entry: NewItem<HistoryEntry> }
+  /** For requesters that list tasks by their last change. */
+  | { kind: 'putListing'; listing: NewItem<TaskListing> }
   /** A record refers to a blob, or no longer does. */
   | { kind: 'retain'; blob: string }
   | { kind: 'release'; blob: string }

@@ -37,6 +37,32 @@ import { listApiKeys } from './manage-keys.ts';
 
 const name = z.string().min(1).max(128);
 
+const text = z.string().min(1).max(2000);
+const label = z.string().min(1).max(256);
+const webAddress = z.url({ protocol: /^https?$/ }).max(2048);
+const mediaTypes = boundedArray(label, { min: 1, max: 64 }).optional();
+
+const SkillFields = z.strictObject({
+  name: label.optional(),
+  description: text.optional(),
+  tags: boundedArray(label, { max: 32 }).optional(),
+  examples: boundedArray(text, { max: 16 }).optional(),
+  inputModes: mediaTypes,
+  outputModes: mediaTypes,
+});
+
+const AgentCardFields = z.strictObject({
+  name: label.optional().describe('by default the id of the agent'),
+  description: text.optional(),
+  version: label.optional(),
+  documentationUrl: webAddress.optional(),
+  iconUrl: webAddress.optional(),
+  provider: z.strictObject({ organization: label, url: webAddress }).optional(),
+  inputModes: mediaTypes.describe('media types that the agent takes. By default it takes any'),
+  outputModes: mediaTypes.describe('media types that the agent gives'),
+  skills: boundedRecord(name, SkillFields, { max: 256 }).optional().describe('by capability'),
+});
+
 export const Registration = z.strictObject({
   dialect: z.enum(DIALECT_NAMES).describe('the protocol of the agent'),
   profile: z
@@ -90,6 +116,7 @@ export const Registration = z.strictObject({
     .optional()
     .describe('whether a full inbox evicts the oldest message or rejects new ones'),
   manifest: jsonObject.optional().describe('any further data, stored and returned'),
+  agentCard: AgentCardFields.optional().describe('what the agent card says beside the registration'),
   channels: boundedArray(z.string().regex(CHANNEL_ID, 'must be public, u_<user> or t_<thread>'), { min: 1, max: 64 })
     .optional()
     .describe('the channels that the agent may use. By default `public`'),

@@ -44,6 +44,7 @@ describe('the HTTP API', () => {
       [/^\w+ \/v1\/(inbox|messages\/|broadcasts)/, 'inbox'],
       [/^\w+ \/v1\/(agents|keys|manifest|violations|gaps|tools)/, 'agents'],
       [/^\w+ \/v1\/(cards|boxes)/, 'cards'],
+      [/^\w+ \/(a2a|\.well-known\/a)/, 'a2a'],
       [/^\w+ \/v1\/relay\//, 'relay'],
       [/^\w+ \/v1\/turns/, 'turns'],
       [/./, 'api'],

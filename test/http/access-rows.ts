@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { taskRequest } from '../support/api.ts';
 import { called } from '../support/ground.ts';
 import { tfRequest } from '../support/task-format.ts';
+import { A2A_ACCESS } from './a2a-access-rows.ts';
 import type { Ids } from './access-scene.ts';
 
 /** One call, and what becomes of it for whom. */
@@ -17,7 +18,7 @@ export interface AccessRow {
   /** What the agent of the same name in another project is answered, if not the same. */
   foreign?: string;
   /** What an operator's key must be for, if not `read` for GET, `admin` for what only administrators do, and `agent`. */
-  scope?: 'operate' | 'admin';
+  scope?: 'read' | 'operate' | 'admin';
   /** Cards belong to the whole project. */
   isCommon?: true;
 }
@@ -36,6 +37,7 @@ const said = (more: (ids: Ids) => object = () => ({})) => ({
 
 /** Every route that asks for a key. Those that read come first; those that change something in an order in which each can. */
 export const ACCESS: Record<string, AccessRow> = {
+  ...A2A_ACCESS,
   'GET /v1/tasks': { stranger: '200' },
   'GET /v1/tasks/{id}': { at: '/v1/tasks/:held', stranger: '404 task_not_found' },
   'GET /v1/dead-letters': { stranger: '200' },

@@ -12,12 +12,14 @@ const called = (caller: Caller, name: string, { at, body }: AccessRow, ids: Ids)
   const known: Record<string, unknown> = ids;
   return caller.call(
     method,
-    (at ?? path).replace(/:(\w+)/g, (_, id) => encodeURIComponent(String(known[id]))),
+    (at ?? path).replace(/:(\w+)/g, (text, id) => (id in known ? encodeURIComponent(String(known[id])) : text)),
     body?.(ids),
   );
 };
 
-const answerOf = ({ status, body }: Reply): string => (status < 400 ? `${status}` : `${status} ${body.code}`);
+/** By its code, or by the reason that another protocol gives. */
+const answerOf = ({ status, body }: Reply): string =>
+  status < 400 ? `${status}` : `${status} ${body.code ?? body.error.details[0].reason}`;
 const tells = ({ body }: Reply): boolean => JSON.stringify(body ?? '').includes(SECRET);
 
 const readable = async (callers: Record<string, Caller>, ids: Ids): Promise<object> => {
@@ -41,7 +43,16 @@ describe('route access', () => {
 
   it('tests the access to every route that requires a key', () => {
     assert.deepEqual(Object.keys(ACCESS).sort(), namesOf('key'));
-    const open = ['GET /', 'GET /asyncapi.json', 'GET /healthz', 'GET /openapi.json', 'GET /schemas/{name}'];
+    const open = [
+      'GET /',
+      'GET /.well-known/agent-card.json',
+      'GET /.well-known/ai-catalog.json',
+      'GET /a2a/{agent}/.well-known/agent-card.json',
+      'GET /asyncapi.json',
+      'GET /healthz',
+      'GET /openapi.json',
+      'GET /schemas/{name}',
+    ];
     assert.deepEqual(namesOf('open'), open);
   });
 

@@ -3,6 +3,8 @@ import { validate } from '../../kernel/json/parse-or-throw.ts';
 import type { Dialect } from '../dialect.ts';
 import { A2A, decode } from './decode.ts';
 import { A2A_FIELD_NAMES, A2aDialectMessage, pickA2aSchema } from './schema.ts';
+import { toTaskState } from './states.ts';
+import { getStatusTime } from './status-time.ts';
 
 /** A2A 1.0, in its own JSON: what clients send, and what servers stream. */
 export const a2aDialect: Dialect = {
@@ -30,6 +32,15 @@ export const a2aDialect: Dialect = {
       return Array.isArray(dependencies) ? dependencies : [];
     }),
   decode,
+  describeForListing: (task) => {
+    const { agent } = toObjectOrEmpty(task.extensions[A2A]);
+    return {
+      ...(typeof agent === 'string' && { address: agent }),
+      status: toTaskState(task),
+      conversation: task.conversation ?? task.id,
+      changedAt: getStatusTime(task),
+    };
+  },
 };
 
 const hasField = (value: Json | undefined, name: string): boolean => isObject(value) && name in value;

@@ -20,7 +20,7 @@ import {
 
 export const A2A = 'a2a';
 /** Of a request that names no capability, but an agent. */
-const MESSAGE_CAPABILITY = `${A2A}.message`;
+export const MESSAGE_CAPABILITY = `${A2A}.message`;
 const LABEL = 'The A2A message';
 
 export const decode = (wire: JsonObject, _config: Config, sender: string | undefined): Command => {
@@ -42,12 +42,12 @@ export const decode = (wire: JsonObject, _config: Config, sender: string | undef
     : toAnswer(sent.message, sent.message.taskId, options, sender);
 };
 
-const parseOptions = ({ message, metadata }: SendMessageRequest): RequestOptions => {
+export const parseOptions = ({ message, metadata }: SendMessageRequest): RequestOptions => {
   const said = { ...toObjectOrEmpty(metadata?.parley), ...toObjectOrEmpty(message.metadata?.parley) };
   return parseOrThrow(RequestOptions, said, 'invalid_message', 'metadata.parley');
 };
 
-const resolveSender = (from: string | undefined, sender: string | undefined): string => {
+export const resolveSender = (from: string | undefined, sender: string | undefined): string => {
   const agent = from ?? sender;
   if (agent !== undefined) return agent;
   throw new ParleyError('invalid_message', `${LABEL} must say who sends it where an admin key brings it.`, {
@@ -66,10 +66,12 @@ const toExtensions = (fields: JsonObject): JsonObject => {
   return Object.keys(own).length > 0 ? { [A2A]: own } : {};
 };
 
-const toRequest = (
+export const toRequest = (
   sent: SendMessageRequest,
   options: RequestOptions,
   sender: string | undefined,
+  /** At whose address it came. */
+  agent?: string,
 ): TaskRequestCommand => {
   const from = resolveSender(options.from, sender);
   const { message, configuration, metadata } = sent;
@@ -105,6 +107,7 @@ const toRequest = (
       extensions: message.extensions,
       referenceTaskIds: message.referenceTaskIds,
       acceptedOutputModes: configuration?.acceptedOutputModes,
+      agent,
     }),
   };
 };

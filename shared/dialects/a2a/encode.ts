@@ -99,7 +99,7 @@ export const encodeReport = (task: ReportedTask): JsonObject => {
   };
 };
 
-const buildAgentMessage = (
+export const buildAgentMessage = (
   task: { id: string; conversation?: string },
   messageId: string,
   parts: JsonObject[],
@@ -198,10 +198,10 @@ export const encodeDirectMessage = (message: DirectMessage, content: Json): Json
 };
 
 /** Its own words, and what other dialects have words for. */
-const splitExtensions = (extensions: JsonObject = {}): { own: JsonObject; carried: JsonObject | undefined } => {
+export const splitExtensions = (extensions: JsonObject = {}): { own: JsonObject; carried: JsonObject | undefined } => {
   const { [A2A]: own, ...foreign } = extensions;
   return { own: toObjectOrEmpty(own), carried: omitIfEmpty(foreign) };
 };
 
-const omitIfEmpty = (value: JsonObject): JsonObject | undefined =>
+export const omitIfEmpty = (value: JsonObject): JsonObject | undefined =>
   Object.values(value).some((member) => member !== undefined) ? value : undefined;

@@ -31,7 +31,7 @@ const MAX_PREFIXED = 1000;
 
 const COLUMNS = ['id', 'scope', 'created', 'expires', ...INDEXED_FIELDS] as const;
 /** Those that a record may change; the others stay with the row number. */
-const CHANGING = ['expires', 'status', 'addressee', 'holder', 'error'] as const;
+const CHANGING = ['created', 'expires', 'status', 'addressee', 'holder', 'error'] as const;
 const UPSERT = `INSERT INTO listed (${COLUMNS.join(', ')}) VALUES (${COLUMNS.map(() => '?').join(', ')})
   ON CONFLICT (id) DO UPDATE SET ${CHANGING.map((column) => `${column} = excluded.${column}`).join(', ')}`;
 

@@ -72,6 +72,7 @@ const toAgentView = (deps: Deps, registered: RegisteredAgent, depth?: InboxDepth
     inboxLimit,
     overflow,
     manifest,
+    agentCard: agent.agentCard,
     channels,
     workerTarget,
     registeredAt: toIso(registeredAt),

@@ -1,4 +1,5 @@
 import type { Route } from '../route.ts';
+import { a2aRoutes } from './a2a/routes.ts';
 import { agentPairRoutes } from './agent-pairs.ts';
 import { agentRoutes } from './agents.ts';
 import { logRoutes } from './audit-log.ts';
@@ -63,5 +64,6 @@ export const routes: readonly Route[] = [
   ...schemaRoutes,
   ...metricRoutes,
   ...homePageRoutes,
+  ...a2aRoutes,
   ...createSystemRoutes(() => routes),
 ];

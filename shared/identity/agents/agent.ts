@@ -27,6 +27,8 @@ export interface Agent extends Item {
   signing?: 'off' | 'warn' | 'enforce';
   limits?: JsonObject;
   manifest?: JsonObject;
+  /** What it says of itself to those who look for agents. */
+  agentCard?: AgentCardFields;
   role?: string;
   /** Absent: as in its dialect. */
   inbox?: InboxMode;
@@ -47,6 +49,28 @@ export interface Agent extends Item {
  */
 export const INBOX_MODES = ['all', 'progress', 'ends'] as const;
 export type InboxMode = (typeof INBOX_MODES)[number];
+
+export interface AgentCardFields {
+  name?: string | undefined;
+  description?: string | undefined;
+  version?: string | undefined;
+  documentationUrl?: string | undefined;
+  iconUrl?: string | undefined;
+  provider?: { organization: string; url: string } | undefined;
+  inputModes?: string[] | undefined;
+  outputModes?: string[] | undefined;
+  /** By capability. */
+  skills?: Record<string, SkillFields> | undefined;
+}
+
+export interface SkillFields {
+  name?: string | undefined;
+  description?: string | undefined;
+  tags?: string[] | undefined;
+  examples?: string[] | undefined;
+  inputModes?: string[] | undefined;
+  outputModes?: string[] | undefined;
+}
 
 export interface CapabilitySchemas {
   input?: JsonObject;

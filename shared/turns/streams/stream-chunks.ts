@@ -1,4 +1,4 @@
-import { KEEP_ALIVE_MS } from '../../events/stream-events.ts';
+import { KEEP_ALIVE_MS } from '../../events/follow-segments.ts';
 import { type Caller, revalidateCaller } from '../../identity/auth/authenticate.ts';
 import { canUseChannel } from '../../identity/channels.ts';
 import type { Deps } from '../../identity/deps.ts';

@@ -1,0 +1,4 @@
+import { a2aRoutes } from '../shared/http/routes/a2a/routes.ts';
+import { createHttpFunction } from './runtime/http-function.ts';
+
+export const handler = createHttpFunction(a2aRoutes);
