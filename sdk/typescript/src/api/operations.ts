@@ -8,10 +8,54 @@ export interface Operations {
   acknowledgeEvents: { args: { name: string; body: Schemas['AcknowledgeEventsRequest'] }; result: Schemas['AcknowledgeEventsResponse'] };
   /** Acknowledge inbox entries by id */
   acknowledgeMessages: { args: { body: Schemas['AcknowledgeMessagesRequest'] }; result: Schemas['AcknowledgeMessagesResponse'] };
+  /** A2A: `<id>:cancel` cancels a task, `<id>:subscribe` follows it */
+  agentChangeTask: { args: { agent: string; id: string; body: Schemas['AgentChangeTaskRequest'] }; result: Schemas['AgentChangeTaskResponse'] };
+  /** A2A: `<id>:cancel` cancels a task, `<id>:subscribe` follows it (with a tenant) */
+  agentChangeTaskOfTenant: { args: { agent: string; tenant: string; id: string; body: Schemas['AgentChangeTaskOfTenantRequest'] }; result: Schemas['AgentChangeTaskOfTenantResponse'] };
+  /** A2A: have the changes of a task pushed */
+  agentCreatePushConfig: { args: { agent: string; id: string; body: Schemas['AgentCreatePushConfigRequest'] }; result: Schemas['AgentCreatePushConfigResponse'] };
+  /** A2A: have the changes of a task pushed (with a tenant) */
+  agentCreatePushConfigOfTenant: { args: { agent: string; tenant: string; id: string; body: Schemas['AgentCreatePushConfigOfTenantRequest'] }; result: Schemas['AgentCreatePushConfigOfTenantResponse'] };
+  /** A2A: delete a push notification configuration */
+  agentDeletePushConfig: { args: { agent: string; id: string; config: string }; result: Schemas['AgentDeletePushConfigResponse'] };
+  /** A2A: delete a push notification configuration (with a tenant) */
+  agentDeletePushConfigOfTenant: { args: { agent: string; tenant: string; id: string; config: string }; result: Schemas['AgentDeletePushConfigOfTenantResponse'] };
+  /** A2A: the agent card as holders of a key see it */
+  agentGetExtendedCard: { args: { agent: string }; result: Schemas['AgentGetExtendedCardResponse'] };
+  /** A2A: the agent card as holders of a key see it (with a tenant) */
+  agentGetExtendedCardOfTenant: { args: { agent: string; tenant: string }; result: Schemas['AgentGetExtendedCardOfTenantResponse'] };
+  /** A2A: get one push notification configuration */
+  agentGetPushConfig: { args: { agent: string; id: string; config: string }; result: Schemas['AgentGetPushConfigResponse'] };
+  /** A2A: get one push notification configuration (with a tenant) */
+  agentGetPushConfigOfTenant: { args: { agent: string; tenant: string; id: string; config: string }; result: Schemas['AgentGetPushConfigOfTenantResponse'] };
+  /** A2A: get a task, or follow it: `<id>:subscribe` */
+  agentGetTask: { args: { agent: string; id: string }; result: Schemas['AgentGetTaskResponse'] };
+  /** A2A: get a task, or follow it: `<id>:subscribe` (with a tenant) */
+  agentGetTaskOfTenant: { args: { agent: string; tenant: string; id: string }; result: Schemas['AgentGetTaskOfTenantResponse'] };
+  /** A2A: list where the changes of a task are pushed to */
+  agentListPushConfigs: { args: { agent: string; id: string }; result: Schemas['AgentListPushConfigsResponse'] };
+  /** A2A: list where the changes of a task are pushed to (with a tenant) */
+  agentListPushConfigsOfTenant: { args: { agent: string; tenant: string; id: string }; result: Schemas['AgentListPushConfigsOfTenantResponse'] };
+  /** A2A: list tasks by their last change */
+  agentListTasks: { args: { agent: string }; result: Schemas['AgentListTasksResponse'] };
+  /** A2A: list tasks by their last change (with a tenant) */
+  agentListTasksOfTenant: { args: { agent: string; tenant: string }; result: Schemas['AgentListTasksOfTenantResponse'] };
+  /** A2A: send a message */
+  agentSendMessage: { args: { agent: string; body: Schemas['AgentSendMessageRequest'] }; result: Schemas['AgentSendMessageResponse'] };
+  /** A2A: send a message (with a tenant) */
+  agentSendMessageOfTenant: { args: { agent: string; tenant: string; body: Schemas['AgentSendMessageOfTenantRequest'] }; result: Schemas['AgentSendMessageOfTenantResponse'] };
+  /** A2A: send a message, and follow its task */
+  agentStreamMessage: { args: { agent: string; body: Schemas['AgentStreamMessageRequest'] }; result: Schemas['AgentStreamMessageResponse'] };
+  /** A2A: send a message, and follow its task (with a tenant) */
+  agentStreamMessageOfTenant: { args: { agent: string; tenant: string; body: Schemas['AgentStreamMessageOfTenantRequest'] }; result: Schemas['AgentStreamMessageOfTenantResponse'] };
   /** Answer the question of the holder. The task then continues */
   answerTask: { args: { id: string; body: Schemas['AnswerTaskRequest'] }; result: Schemas['Task'] };
   /** Append cards to an output box. Cards that the box already has are skipped */
   appendToBox: { args: { id: string; body: Schemas['AppendToBoxRequest'] }; result: Schemas['Box'] };
+  /** A2A over JSON-RPC, for one agent */
+  callAgentMethod: { args: { agent: string; body: Schemas['CallAgentMethodRequest'] }; result: Schemas['CallAgentMethodResponse'] };
+  /** A2A over JSON-RPC, for the whole project or, with a tenant, for one agent */
+  callGatewayMethod: { args: { body: Schemas['CallGatewayMethodRequest'] }; result: Schemas['CallGatewayMethodResponse'] };
   /** Cancel all open nodes of a graph */
   cancelGraph: { args: { id: string }; result: Schemas['Graph'] };
   /** Cancel a task */
@@ -38,6 +82,10 @@ export interface Operations {
   enqueueTurn: { args: { body: Schemas['EnqueueTurnRequest'] }; result: Schemas['EnqueuedTurn'] };
   /** Get an agent with its health */
   getAgent: { args: { id: string }; result: Schemas['Agent'] };
+  /** The agent card of an agent */
+  getAgentCard: { args: { agent: string }; result: Schemas['GetAgentCardResponse'] };
+  /** The agent cards of a project */
+  getAgentCatalog: { args: Record<never, never>; result: Schemas['GetAgentCatalogResponse'] };
   /** Get the execution state of an agent */
   getAgentState: { args: { id: string }; result: Schemas['GetAgentStateResponse'] };
   /** Download an artifact with its own media type */
@@ -54,6 +102,8 @@ export interface Operations {
   getCard: { args: { id: string }; result: Schemas['Card'] };
   /** Get the highest protocol version that two agents support */
   getCommonVersion: { args: { id: string; with: string }; result: Schemas['GetCommonVersionResponse'] };
+  /** The agent card of the whole project */
+  getGatewayCard: { args: Record<never, never>; result: Schemas['GetGatewayCardResponse'] };
   /** Get a graph with the status of each node */
   getGraph: { args: { id: string }; result: Schemas['Graph'] };
   /** Check whether Parley and its storage respond */
@@ -185,8 +235,30 @@ export interface Operations {
 export const OPERATIONS: { readonly [Name in keyof Operations]: string } = {
   acknowledgeEvents: 'POST /v1/consumers/{name}/ack',
   acknowledgeMessages: 'POST /v1/inbox/ack',
+  agentChangeTask: 'POST /a2a/{agent}/tasks/{id}',
+  agentChangeTaskOfTenant: 'POST /a2a/{agent}/{tenant}/tasks/{id}',
+  agentCreatePushConfig: 'POST /a2a/{agent}/tasks/{id}/pushNotificationConfigs',
+  agentCreatePushConfigOfTenant: 'POST /a2a/{agent}/{tenant}/tasks/{id}/pushNotificationConfigs',
+  agentDeletePushConfig: 'DELETE /a2a/{agent}/tasks/{id}/pushNotificationConfigs/{config}',
+  agentDeletePushConfigOfTenant: 'DELETE /a2a/{agent}/{tenant}/tasks/{id}/pushNotificationConfigs/{config}',
+  agentGetExtendedCard: 'GET /a2a/{agent}/extendedAgentCard',
+  agentGetExtendedCardOfTenant: 'GET /a2a/{agent}/{tenant}/extendedAgentCard',
+  agentGetPushConfig: 'GET /a2a/{agent}/tasks/{id}/pushNotificationConfigs/{config}',
+  agentGetPushConfigOfTenant: 'GET /a2a/{agent}/{tenant}/tasks/{id}/pushNotificationConfigs/{config}',
+  agentGetTask: 'GET /a2a/{agent}/tasks/{id}',
+  agentGetTaskOfTenant: 'GET /a2a/{agent}/{tenant}/tasks/{id}',
+  agentListPushConfigs: 'GET /a2a/{agent}/tasks/{id}/pushNotificationConfigs',
+  agentListPushConfigsOfTenant: 'GET /a2a/{agent}/{tenant}/tasks/{id}/pushNotificationConfigs',
+  agentListTasks: 'GET /a2a/{agent}/tasks',
+  agentListTasksOfTenant: 'GET /a2a/{agent}/{tenant}/tasks',
+  agentSendMessage: 'POST /a2a/{agent}/message:send',
+  agentSendMessageOfTenant: 'POST /a2a/{agent}/{tenant}/message:send',
+  agentStreamMessage: 'POST /a2a/{agent}/message:stream',
+  agentStreamMessageOfTenant: 'POST /a2a/{agent}/{tenant}/message:stream',
   answerTask: 'POST /v1/tasks/{id}/input',
   appendToBox: 'POST /v1/boxes/{id}/append',
+  callAgentMethod: 'POST /a2a/{agent}',
+  callGatewayMethod: 'POST /a2a',
   cancelGraph: 'POST /v1/graphs/{id}/cancel',
   cancelTask: 'POST /v1/tasks/{id}/cancel',
   cancelTasks: 'POST /v1/tasks/cancel',
@@ -200,6 +272,8 @@ export const OPERATIONS: { readonly [Name in keyof Operations]: string } = {
   deliverTurn: 'POST /v1/turns/{agent_turn_id}/deliver',
   enqueueTurn: 'POST /v1/turns',
   getAgent: 'GET /v1/agents/{id}',
+  getAgentCard: 'GET /a2a/{agent}/.well-known/agent-card.json',
+  getAgentCatalog: 'GET /.well-known/ai-catalog.json',
   getAgentState: 'GET /v1/agents/{id}/head',
   getArtifact: 'GET /v1/tasks/{id}/artifacts/{name} bytes',
   getAsyncApi: 'GET /asyncapi.json',
@@ -208,6 +282,7 @@ export const OPERATIONS: { readonly [Name in keyof Operations]: string } = {
   getBroadcast: 'GET /v1/broadcasts/{id}',
   getCard: 'GET /v1/cards/{id}',
   getCommonVersion: 'GET /v1/agents/{id}/version',
+  getGatewayCard: 'GET /.well-known/agent-card.json',
   getGraph: 'GET /v1/graphs/{id}',
   getHealth: 'GET /healthz',
   getHomePage: 'GET / text',

@@ -1029,6 +1029,32 @@ export interface Schemas {
     overflow?: 'evict' | 'refuse';
     /** any further data, stored and returned */
     manifest?: { [field: string]: unknown };
+    /** what the agent card says beside the registration */
+    agentCard?: {
+      /** by default the id of the agent */
+      name?: string;
+      description?: string;
+      version?: string;
+      documentationUrl?: string;
+      iconUrl?: string;
+      provider?: {
+        organization: string;
+        url: string;
+      };
+      /** media types that the agent takes. By default it takes any */
+      inputModes?: string[];
+      /** media types that the agent gives */
+      outputModes?: string[];
+      /** by capability */
+      skills?: { [field: string]: {
+          name?: string;
+          description?: string;
+          tags?: string[];
+          examples?: string[];
+          inputModes?: string[];
+          outputModes?: string[];
+        } };
+    };
     /** the channels that the agent may use. By default `public` */
     channels?: string[];
     /** the workers that run its turns, to whom wake-ups go. `ui_worker` accepts actions of a user interface */
@@ -1073,6 +1099,32 @@ export interface Schemas {
     overflow?: 'evict' | 'refuse';
     /** any further data, stored and returned */
     manifest?: { [field: string]: unknown };
+    /** what the agent card says beside the registration */
+    agentCard?: {
+      /** by default the id of the agent */
+      name?: string;
+      description?: string;
+      version?: string;
+      documentationUrl?: string;
+      iconUrl?: string;
+      provider?: {
+        organization: string;
+        url: string;
+      };
+      /** media types that the agent takes. By default it takes any */
+      inputModes?: string[];
+      /** media types that the agent gives */
+      outputModes?: string[];
+      /** by capability */
+      skills?: { [field: string]: {
+          name?: string;
+          description?: string;
+          tags?: string[];
+          examples?: string[];
+          inputModes?: string[];
+          outputModes?: string[];
+        } };
+    };
     /** the channels that the agent may use. By default `public` */
     channels?: string[];
     /** the workers that run its turns, to whom wake-ups go. `ui_worker` accepts actions of a user interface */
@@ -1580,6 +1632,41 @@ export interface Schemas {
     cursor?: string;
   };
   GetSchemaResponse: { [field: string]: unknown };
+  GetGatewayCardResponse: { [field: string]: unknown };
+  GetAgentCatalogResponse: { [field: string]: unknown };
+  GetAgentCardResponse: { [field: string]: unknown };
+  CallGatewayMethodRequest: { [field: string]: unknown };
+  CallGatewayMethodResponse: { [field: string]: unknown };
+  CallAgentMethodRequest: { [field: string]: unknown };
+  CallAgentMethodResponse: { [field: string]: unknown };
+  AgentSendMessageRequest: { [field: string]: unknown };
+  AgentSendMessageResponse: { [field: string]: unknown };
+  AgentSendMessageOfTenantRequest: { [field: string]: unknown };
+  AgentSendMessageOfTenantResponse: { [field: string]: unknown };
+  AgentStreamMessageRequest: { [field: string]: unknown };
+  AgentStreamMessageResponse: { [field: string]: unknown };
+  AgentStreamMessageOfTenantRequest: { [field: string]: unknown };
+  AgentStreamMessageOfTenantResponse: { [field: string]: unknown };
+  AgentListTasksResponse: { [field: string]: unknown };
+  AgentListTasksOfTenantResponse: { [field: string]: unknown };
+  AgentGetExtendedCardResponse: { [field: string]: unknown };
+  AgentGetExtendedCardOfTenantResponse: { [field: string]: unknown };
+  AgentGetTaskResponse: { [field: string]: unknown };
+  AgentChangeTaskRequest: { [field: string]: unknown };
+  AgentChangeTaskResponse: { [field: string]: unknown };
+  AgentGetTaskOfTenantResponse: { [field: string]: unknown };
+  AgentChangeTaskOfTenantRequest: { [field: string]: unknown };
+  AgentChangeTaskOfTenantResponse: { [field: string]: unknown };
+  AgentCreatePushConfigRequest: { [field: string]: unknown };
+  AgentCreatePushConfigResponse: { [field: string]: unknown };
+  AgentListPushConfigsResponse: { [field: string]: unknown };
+  AgentCreatePushConfigOfTenantRequest: { [field: string]: unknown };
+  AgentCreatePushConfigOfTenantResponse: { [field: string]: unknown };
+  AgentListPushConfigsOfTenantResponse: { [field: string]: unknown };
+  AgentGetPushConfigResponse: { [field: string]: unknown };
+  AgentDeletePushConfigResponse: { [field: string]: unknown };
+  AgentGetPushConfigOfTenantResponse: { [field: string]: unknown };
+  AgentDeletePushConfigOfTenantResponse: { [field: string]: unknown };
   Health: {
     status: 'ok';
     /** the state of an embedded relay */
