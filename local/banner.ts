@@ -7,11 +7,12 @@ export const formatBanner = (
   [main, ...others]: [AdminKey, ...AdminKey[]],
   dir: string,
   nats?: string,
+  consoleLink?: string,
 ): string =>
   `Parley is listening on ${address} and keeps its state in ${dir}
 ${[main, ...others].map((one) => `${formatKeySource(one)}\n`).join('')}${nats === undefined ? '' : `${nats}\n`}${
   isLoopbackAddress(address) ? '' : `${PLAIN_HTTP_WARNING}\n`
-}
+}${consoleLink === undefined ? '' : `\nOpen the console (this link signs in once, within an hour):\n${consoleLink}\n`}
 See what it knows:
 curl -s ${address}/v1/domains -H "Authorization: Bearer ${toShellExpression(main)}"
 

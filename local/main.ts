@@ -4,6 +4,8 @@ import { buildKeyFileName, loadAdminKeys, loadOrCreateKey } from './admin-keys.t
 import { formatBanner } from './banner.ts';
 import { HELP, parseOptions, type ServerOptions } from './cli-options.ts';
 import { startParley } from './composition.ts';
+import { SignInCodes } from './console/sign-in-codes.ts';
+import { withConsole } from './console/with-console.ts';
 import { createDataFolder, lacksStorage } from './create-data-folder.ts';
 import { type EmbeddedRelay, type RelayHost, startEmbeddedRelay } from './embedded-relay.ts';
 import { ensureKey } from './ensure-key.ts';
@@ -33,7 +35,9 @@ const startEmbedded = async (options: ServerOptions): Promise<void> => {
     onFailure: (error) => exitWithError(formatStartupError(error, options)),
   });
   for (const { project, key } of others) await ensureKey(parley.deps.records, project, 'admin', key);
-  const handle = options.isVerbose ? logRequests(parley.handle, (line) => process.stderr.write(line)) : parley.handle;
+  const codes = new SignInCodes();
+  const served = withConsole(parley.handle, { codes, adminKey, log });
+  const handle = options.isVerbose ? logRequests(served, (line) => process.stderr.write(line)) : served;
   const server = await startHttpServer(handle, port, host, log, config.limits.connections);
   let isStopping = false;
   const stop = async (): Promise<void> => {
@@ -70,7 +74,8 @@ const startEmbedded = async (options: ServerOptions): Promise<void> => {
     openSource: async (project) => (await import('../relay/egress-source.ts')).createQueueSource(queues, project),
   };
   natsSide = await startEmbeddedRelay(cloud, { nats, dir });
-  process.stdout.write(formatBanner(address, adminKeys, dir, natsSide.summary));
+  const consoleLink = `${address}/console/#/sign-in?code=${codes.create()}`;
+  process.stdout.write(formatBanner(address, adminKeys, dir, natsSide.summary, consoleLink));
 };
 
 const exitWithError = (line: string): never => {

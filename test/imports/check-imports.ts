@@ -47,7 +47,7 @@ const ALLOWED: [from: RegExp, to: RegExp][] = [
     /^relay\//,
     /^relay\/|^shared\/(nats|ports|kernel)\/|^shared\/engines\/aws\/sqs-queue\.ts$|^@nats-io\/(transport-node|jetstream)$|^@aws-sdk\/client-sqs$|^(zod|esbuild)$|^node:/,
   ],
-  [/^local\//, /^local\/|^relay\/|^shared\/|^parley\.config\.ts$|^node:/],
+  [/^local\//, /^local\/|^relay\/|^shared\/|^console\/[^/]+\.ts$|^parley\.config\.ts$|^node:/],
   [
     /^functions\//,
     /^functions\/|^shared\/|^parley\.config\.ts$|^@aws-sdk\/|^@aws-lambda-powertools\/|^aws-lambda$|^zod$|^node:/,
@@ -57,8 +57,11 @@ const ALLOWED: [from: RegExp, to: RegExp][] = [
     /^cdk\/|^shared\/(config|kernel|ports)\/|^shared\/effects\/record-definitions\.ts$|^shared\/engines\/aws\/unretained-tag\.ts$|^functions\/runtime\/env\.ts$|^parley\.config\.ts$|^aws-cdk-lib(\/|$)|^(constructs|cdk-nag|esbuild)$|^node:/,
   ],
   [/^examples\//, /^examples\/|^node:/],
+  // It runs in a browser, and knows Parley by its HTTP API alone.
+  [/^console\/src\//, /^console\/src\/|^preact(\/hooks)?$|^@preact\/signals$|^uplot$/],
+  [/^console\//, /^console\/|^shared\/http\/http-message\.ts$|^esbuild$|^node:/],
   [/^cli\//, /^cli\/|^sdk\/typescript\/src\/|^shared\/|^parley\.config\.ts$|^node:/],
-  [/^release\//, /^release\/|^shared\/kernel\/esbuild-options\.ts$|^esbuild$|^node:/],
+  [/^release\//, /^release\/|^shared\/kernel\/esbuild-options\.ts$|^console\/build\.ts$|^esbuild$|^node:/],
   [/^sdk\/typescript\/src\//, /^sdk\/typescript\/src\//],
   [/^parley\.config\.ts$/, /^shared\/config\/config\.ts$/],
 ];
@@ -94,7 +97,7 @@ const targetsIn = (file: string, pattern: RegExp): string[] =>
 const isAbove = (target: string, file: string): boolean =>
   file.startsWith('shared/') && target.startsWith('shared/') && findRank(target) > findRank(file);
 
-const files = globSync('{cdk,functions,shared,local,relay,examples,cli,release,sdk/typescript/src}/**/*.ts', {
+const files = globSync('{cdk,console,functions,shared,local,relay,examples,cli,release,sdk/typescript/src}/**/*.{ts,tsx}', {
   exclude: ['**/test/**'],
 }).concat('parley.config.ts');
 const violations = files.flatMap((file) => {

@@ -1,0 +1,34 @@
+import { call } from '../../api/call.ts';
+import { identity } from '../../state/session.ts';
+
+interface Request {
+  capability: string;
+  input: unknown;
+  priority?: string;
+  to?: string;
+  /** The requester, where an administrator asks. */
+  from?: string;
+  conversation?: string;
+}
+
+/** In whose name an administrator asks: an agent of its own, made when it is needed. */
+export const CONSOLE_AGENT = 'console';
+
+/** Requests a task and gives its id. */
+export const requestTask = async ({ from = CONSOLE_AGENT, ...request }: Request): Promise<string> => {
+  const isAdmin = identity.peek()?.role === 'admin';
+  if (isAdmin && from === CONSOLE_AGENT) {
+    await call('PUT', `v1/agents/${CONSOLE_AGENT}`, { body: { dialect: 'native' } });
+  }
+  const id = createId();
+  const message = { kind: 'request', id, ...request, ...(isAdmin && { from }) };
+  await call('POST', 'v1/messages', { body: message, headers: { 'parley-dialect': 'native' } });
+  return id;
+};
+
+/** `crypto.randomUUID` is there only over TLS and on this machine. */
+const createId = (): string => {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  const hex = [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20)}`;
+};
