@@ -7,7 +7,7 @@ const SOURCE = join(import.meta.dirname, 'src');
 export interface BuiltConsole {
   /** By name. Those whose name has a hash never change. */
   files: Map<string, Buffer>;
-  /** What it was made from, relative to `console/src`. */
+  /** What it was made from, relative to the root. */
   inputs: string[];
 }
 
@@ -16,7 +16,7 @@ export const buildConsole = async (): Promise<BuiltConsole> => {
   const { build } = await import('esbuild');
   const { outputFiles, metafile } = await build({
     entryPoints: { app: join(SOURCE, 'main.tsx') },
-    absWorkingDir: SOURCE,
+    absWorkingDir: join(import.meta.dirname, '..'),
     outdir: SOURCE,
     tsconfig: join(import.meta.dirname, 'tsconfig.json'),
     bundle: true,

@@ -1,7 +1,7 @@
-import { existsSync } from 'node:fs';
 import { cp, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { build } from 'esbuild';
+import { buildConsole } from '../console/build.ts';
 import { ESBUILD_OPTIONS } from '../shared/kernel/esbuild-options.ts';
 import { packFolder } from './run-command.ts';
 import { formatThirdPartyLicenses } from './third-party.ts';
@@ -14,11 +14,13 @@ export const packCommandLine = async (root: string, destination: string, version
   const folder = join(destination, 'parley-cli');
   const bundles = { 'bin/parley': 'cli/main.ts', 'bin/server': 'local/main.ts' };
   const inputs = await Promise.all(Object.entries(bundles).map(([name, entry]) => bundle(root, folder, name, entry)));
-  const console = join(root, 'console', 'dist');
-  if (existsSync(console)) await cp(console, join(folder, 'console', 'dist'), { recursive: true });
+  const { files, inputs: consoleInputs } = await buildConsole();
+  const dist = join(folder, 'console', 'dist');
+  await mkdir(dist, { recursive: true });
+  for (const [name, bytes] of files) await writeFile(join(dist, name), bytes);
   await cp(join(root, 'cli', 'README.md'), join(folder, 'README.md'));
   await cp(join(root, 'LICENSE'), join(folder, 'LICENSE'));
-  await writeFile(join(folder, 'THIRD-PARTY-LICENSES'), await formatThirdPartyLicenses(root, new Set(inputs.flat())));
+  await writeFile(join(folder, 'THIRD-PARTY-LICENSES'), await formatThirdPartyLicenses(root, new Set([...inputs.flat(), ...consoleInputs])));
   await writeFile(
     join(folder, 'package.json'),
     `${JSON.stringify(
@@ -49,6 +51,8 @@ const bundle = async (root: string, folder: string, name: string, entry: string)
     outfile: join(folder, `${name}.mjs`),
     absWorkingDir: root,
     metafile: true,
+    // The console is in the package as it was built.
+    external: ['esbuild'],
     banner: { js: `#!/usr/bin/env node\n${banner.js}` },
   });
   return Object.keys(metafile.inputs);

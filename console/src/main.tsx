@@ -13,7 +13,6 @@ const App = () => {
   const stored = key.value;
   const isKnown = identity.value !== undefined;
   const tries = returns.value;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: tried again when the server is back
   useEffect(() => {
     if (stored !== undefined && !isKnown) {
       void signIn(stored).then((refused) => {

@@ -1,4 +1,4 @@
-import { isConsolePath, serveConsole, type ConsoleFiles } from '../../console/serve-console.ts';
+import { type ConsoleFiles, isConsolePath, serveConsole } from '../../console/serve-console.ts';
 import type { HttpRequest, HttpResponse } from '../../shared/http/http-message.ts';
 import { toProblem } from '../../shared/http/problem.ts';
 import type { HttpHandler } from '../../shared/http/router.ts';

@@ -97,9 +97,12 @@ const targetsIn = (file: string, pattern: RegExp): string[] =>
 const isAbove = (target: string, file: string): boolean =>
   file.startsWith('shared/') && target.startsWith('shared/') && findRank(target) > findRank(file);
 
-const files = globSync('{cdk,console,functions,shared,local,relay,examples,cli,release,sdk/typescript/src}/**/*.{ts,tsx}', {
-  exclude: ['**/test/**'],
-}).concat('parley.config.ts');
+const files = globSync(
+  '{cdk,console,functions,shared,local,relay,examples,cli,release,sdk/typescript/src}/**/*.{ts,tsx}',
+  {
+    exclude: ['**/test/**'],
+  },
+).concat('parley.config.ts');
 const violations = files.flatMap((file) => {
   const allowed = ALLOWED.find(([from]) => from.test(file))?.[1];
   return targetsIn(file, IMPORT)

@@ -85,12 +85,12 @@ export const markBack = (): void => {
 };
 
 const PROBE_MS = 1000;
-let probing: ReturnType<typeof setTimeout> | undefined;
+let _probing: ReturnType<typeof setTimeout> | undefined;
 
 export const markGone = (): void => {
   isGone.value = true;
-  probing ??= setTimeout(async () => {
-    probing = undefined;
+  _probing ??= setTimeout(async () => {
+    _probing = undefined;
     const answer = await fetch(`${BASE}healthz`, { cache: 'no-store' }).catch(() => undefined);
     if (answer?.ok) markBack();
     else markGone();

@@ -24,10 +24,10 @@ export const subscribe = (listener: Listener): (() => void) => {
 export const isLive = signal(false);
 
 let waiting: ParleyEvent[] = [];
-let timer: ReturnType<typeof setTimeout> | undefined;
+let _timer: ReturnType<typeof setTimeout> | undefined;
 
 const deliver = (): void => {
-  timer = undefined;
+  _timer = undefined;
   const events = waiting;
   waiting = [];
   for (const listener of listeners) listener(events);
@@ -35,7 +35,7 @@ const deliver = (): void => {
 
 const push = (event: ParleyEvent): void => {
   waiting.push(event);
-  timer ??= setTimeout(deliver, BATCH_MS);
+  _timer ??= setTimeout(deliver, BATCH_MS);
 };
 
 /** Reads server-sent events with a key in the header, which `EventSource` cannot send. */
@@ -94,4 +94,3 @@ export const followEvents = (): (() => void) => {
   void follow();
   return () => abort.abort();
 };
-

@@ -32,7 +32,9 @@ export const layOut = (ids: readonly string[], edges: readonly Edge[]): Layout =
       }
     }
   }
-  const levels = [...Map.groupBy(ids, (id) => columns.get(id) ?? 0)].toSorted(([a], [b]) => a - b).map(([, level]) => level);
+  const levels = [...Map.groupBy(ids, (id) => columns.get(id) ?? 0)]
+    .toSorted(([a], [b]) => a - b)
+    .map(([, level]) => level);
   const rows = new Map<string, number>();
   const tallest = Math.max(1, ...levels.map((level) => level.length));
   const spread = (level: string[]): void => {

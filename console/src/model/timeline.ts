@@ -56,14 +56,16 @@ export const buildTimeline = (task: Task): Timeline => {
       if (agent !== undefined) lane().agent = agent;
     } else if (event === 'input_required') begin('asking', at, agent);
     else if (event === 'input_given') {
-      const isRequeued = ['claimed', 'released'].includes(history[index + 1]?.event ?? '') || task.state === 'requested';
+      const isRequeued =
+        ['claimed', 'released'].includes(history[index + 1]?.event ?? '') || task.state === 'requested';
       begin(isRequeued ? 'queued' : 'working', at, agent);
     } else if (event === 'requested' || event === 'released' || event === 'ready') {
       if (index > 0 && lane().segments.some(({ kind }) => kind === 'working'))
         lanes.push({ attempt: (entry.attempt ?? lane().attempt) + (error ? 1 : 0), segments: [], marks: [] });
       begin(error ? 'delayed' : 'queued', at);
     } else if (ENDS.includes(event)) close(at);
-    if (event !== 'requested') lane().marks.push({ kind: error ? 'failed' : event, at, attempt: lane().attempt, text: describe(entry) });
+    if (event !== 'requested')
+      lane().marks.push({ kind: error ? 'failed' : event, at, attempt: lane().attempt, text: describe(entry) });
   });
   const last = history.at(-1);
   const isEnded = last !== undefined && ENDS.includes(last.event);

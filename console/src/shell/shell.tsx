@@ -10,8 +10,8 @@ import { switchTheme, theme } from '../state/theme.ts';
 import { Icon, type IconName, Logo } from '../ui/icons.tsx';
 import { Toasts } from '../ui/toast.tsx';
 import { useCounts } from './counts.ts';
-import { isPaletteOpen, Shortcuts } from './shortcuts.tsx';
 import { DESTINATIONS } from './navigation.ts';
+import { isPaletteOpen, Shortcuts } from './shortcuts.tsx';
 
 const THEME_ICONS: Record<string, IconName> = { system: 'system', light: 'sun', dark: 'moon' };
 
@@ -26,7 +26,11 @@ const Navigation = ({ onChoose }: { onChoose?: () => void }) => {
             const count = counts[path];
             return (
               <li key={path}>
-                <a href={href([path].filter(Boolean))} aria-current={current === path ? 'page' : undefined} onClick={onChoose}>
+                <a
+                  href={href([path].filter(Boolean))}
+                  aria-current={current === path ? 'page' : undefined}
+                  onClick={onChoose}
+                >
                   <Icon name={icon} />
                   <span class="grow">{label}</span>
                   {count && count.value > 0 && (
@@ -51,16 +55,30 @@ const Foot = () => (
       </span>
     </p>
     <div class="foot-buttons">
-      <button type="button" class="copy" onClick={switchTheme} aria-label={`Colours: ${theme.value}`} title={`Colours: ${theme.value}`}>
+      <button
+        type="button"
+        class="copy"
+        onClick={switchTheme}
+        aria-label={`Colours: ${theme.value}`}
+        title={`Colours: ${theme.value}`}
+      >
         <Icon name={THEME_ICONS[theme.value] ?? 'system'} />
       </button>
-      <button type="button" class="copy" onClick={() => (isPaletteOpen.value = true)} aria-label="Search and shortcuts" title="Search and shortcuts (/)">
+      <button
+        type="button"
+        class="copy"
+        onClick={() => (isPaletteOpen.value = true)}
+        aria-label="Search and shortcuts"
+        title="Search and shortcuts (/)"
+      >
         <Icon name="search" />
       </button>
       <button type="button" class="copy" onClick={signOut} aria-label="Sign out" title="Sign out">
         <Icon name="out" />
       </button>
-      <span class={`live ${isLive.value && !isGone.value ? 'on' : ''}`}>{isLive.value && !isGone.value ? 'Live' : 'Not live'}</span>
+      <span class={`live ${isLive.value && !isGone.value ? 'on' : ''}`}>
+        {isLive.value && !isGone.value ? 'Live' : 'Not live'}
+      </span>
     </div>
   </div>
 );
@@ -68,18 +86,23 @@ const Foot = () => (
 export const Shell = ({ children }: { children: ComponentChildren }) => {
   const isMenuOpen = useSignal(false);
   useEffect(followEvents, []);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another page begins at its top
   useEffect(() => {
     document.querySelector('main')?.scrollTo(0, 0);
     isMenuOpen.value = false;
   }, [place.value]);
   return (
     <div class={`shell ${isMenuOpen.value ? 'menu-open' : ''}`}>
-      <a class="skip" href="#main" onClick={(event) => (event.preventDefault(), document.querySelector('main')?.focus())}>
+      <button type="button" class="skip" onClick={() => document.querySelector('main')?.focus()}>
         Skip to the page
-      </a>
+      </button>
       <div class="topbar">
-        <button type="button" class="copy" aria-label="Menu" aria-expanded={isMenuOpen.value} onClick={() => (isMenuOpen.value = !isMenuOpen.value)}>
+        <button
+          type="button"
+          class="copy"
+          aria-label="Menu"
+          aria-expanded={isMenuOpen.value}
+          onClick={() => (isMenuOpen.value = !isMenuOpen.value)}
+        >
           <Icon name={isMenuOpen.value ? 'cross' : 'menu'} size={20} />
         </button>
         <Logo size={22} />
@@ -93,13 +116,13 @@ export const Shell = ({ children }: { children: ComponentChildren }) => {
         <Navigation />
         <Foot />
       </aside>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the link above goes there */}
       <main id="main" tabIndex={-1}>
         {isGone.value && (
           <div class="gone" role="alert">
             <Icon name="dead" />
             <span>
-              <strong>Parley does not answer.</strong> What you see is from before. This page goes on by itself when the server is back.
+              <strong>Parley does not answer.</strong> What you see is from before. This page goes on by itself when the
+              server is back.
             </span>
           </div>
         )}

@@ -26,7 +26,8 @@ const useShortcuts = (): void => {
         isPaletteOpen.value = true;
         return;
       }
-      if (isTyping(event) || event.metaKey || event.ctrlKey || event.altKey || document.querySelector('dialog[open]')) return;
+      if (isTyping(event) || event.metaKey || event.ctrlKey || event.altKey || document.querySelector('dialog[open]'))
+        return;
       if (Date.now() - pressedG < GO_MS) {
         const found = ALL.find(({ letter }) => letter === event.key);
         if (found) go(href([found.path].filter(Boolean)));
@@ -57,7 +58,9 @@ const Palette = () => {
     if (wanted.length < 2) return;
     const abort = new AbortController();
     const timer = setTimeout(async () => {
-      const page = await get<{ tasks: Task[] }>('v1/tasks', { idPrefix: wanted, limit: 6 }, abort.signal).catch(() => undefined);
+      const page = await get<{ tasks: Task[] }>('v1/tasks', { idPrefix: wanted, limit: 6 }, abort.signal).catch(
+        () => undefined,
+      );
       if (page) tasks.value = page.tasks;
     }, SEARCH_MS);
     return () => {
@@ -96,7 +99,6 @@ const Palette = () => {
       <div class="find">
         <Icon name="search" />
         <input
-          // biome-ignore lint/a11y/noAutofocus: a dialog that was asked for, to type in
           autofocus
           aria-label="A page, or the beginning of a task's id"
           placeholder="A page, or the beginning of a task's id"
@@ -128,7 +130,8 @@ const Palette = () => {
         {targets.length === 0 && <p class="muted pad">No page, and no task whose id begins so.</p>}
       </div>
       <p class="muted small">
-        <kbd>/</kbd> finds · <kbd>g</kbd> and a letter goes to a page · in a list <kbd>j</kbd> <kbd>k</kbd> move, <kbd>space</kbd> marks, <kbd>Enter</kbd> opens
+        <kbd>/</kbd> finds · <kbd>g</kbd> and a letter goes to a page · in a list <kbd>j</kbd> <kbd>k</kbd> move,{' '}
+        <kbd>space</kbd> marks, <kbd>Enter</kbd> opens
       </p>
     </Dialog>
   );

@@ -8,7 +8,8 @@ import { Button } from '../ui/basics.tsx';
 import { Icon, Logo } from '../ui/icons.tsx';
 
 const explain = ({ code, message }: Problem): string => {
-  if (code === 'unauthorized') return 'Parley does not know this key. The admin key is in the file admin-key of its data folder.';
+  if (code === 'unauthorized')
+    return 'Parley does not know this key. The admin key is in the file admin-key of its data folder.';
   if (code === 'gone') return 'Parley does not answer. Is it running?';
   return message;
 };
@@ -40,7 +41,8 @@ export const SignIn = () => {
     isBusy.value = false;
     problem.value = refused && explain(refused);
   };
-  const shown = problem.value ?? (endedKey.value && 'The key of this tab is no longer valid. Sign in with another one.');
+  const shown =
+    problem.value ?? (endedKey.value && 'The key of this tab is no longer valid. Sign in with another one.');
   return (
     <main class="sign-in">
       <form onSubmit={submit}>
@@ -69,8 +71,8 @@ export const SignIn = () => {
           {isBusy.value ? 'Signing in…' : 'Sign in'}
         </Button>
         <p class="muted small" id="sign-in-note">
-          An admin key sees everything, an agent's key what concerns the agent. It stays in this tab until you close it. The
-          link that <code>npm start</code> prints signs in without a key.
+          An admin key sees everything, an agent's key what concerns the agent. It stays in this tab until you close it.
+          The link that <code>npm start</code> prints signs in without a key.
         </p>
       </form>
     </main>

@@ -25,15 +25,14 @@ export const useResource = <T>(
   load: (abort: AbortSignal) => Promise<T>,
   { when, everyMs, restMs = 1000 }: Options = {},
 ): Resource<T> => {
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the id stands for all that the load depends on
   const state = useMemo(() => {
     const data = signal<T | undefined>(undefined);
     const problem = signal<Problem | undefined>(undefined);
     const abort = new AbortController();
     let [isLoading, isOld, lastAt] = [false, false, 0];
-    let timer: ReturnType<typeof setTimeout> | undefined;
+    let _timer: ReturnType<typeof setTimeout> | undefined;
     const run = async (): Promise<void> => {
-      timer = undefined;
+      _timer = undefined;
       [isLoading, isOld, lastAt] = [true, false, Date.now()];
       try {
         const loaded = await load(abort.signal);
@@ -51,14 +50,13 @@ export const useResource = <T>(
         isOld = true;
         return;
       }
-      timer ??= setTimeout(run, Math.max(0, lastAt + restMs - Date.now()));
+      _timer ??= setTimeout(run, Math.max(0, lastAt + restMs - Date.now()));
     };
     const onVisible = (): void => {
       if (isOld && document.visibilityState === 'visible') schedule();
     };
-    return { data, problem, abort, run, schedule, onVisible, reload: () => void (isLoading ? (isOld = true) : run()) };
+    return { data, problem, abort, run, schedule, onVisible, reload: schedule };
   }, [id]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: one life for each state
   useEffect(() => {
     void state.run();
     const leave = when && subscribe((events) => events.some(when) && state.schedule());

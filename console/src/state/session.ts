@@ -76,4 +76,3 @@ export const signOut = (): void => {
   setKey(undefined);
   identity.value = undefined;
 };
-

@@ -15,7 +15,9 @@ export const AnswerForm = ({ task, onAnswer }: { task: Task; onAnswer: () => voi
   const value = useSignal<unknown>(toInitial(question?.schema));
   const problem = useSignal<string | undefined>(undefined);
   const answer = async (input: unknown): Promise<void> => {
-    const told = await attempt('Answered', () => call('POST', `v1/tasks/${encodeURIComponent(task.id)}/input`, { body: { input } }));
+    const told = await attempt('Answered', () =>
+      call('POST', `v1/tasks/${encodeURIComponent(task.id)}/input`, { body: { input } }),
+    );
     problem.value = told instanceof Problem ? told.message : undefined;
     if (!(told instanceof Problem)) onAnswer();
   };

@@ -83,7 +83,15 @@ interface ButtonProps {
   title?: string;
 }
 
-export const Button = ({ children, onClick, icon, kind = 'plain', isDisabled, type = 'button', title }: ButtonProps) => {
+export const Button = ({
+  children,
+  onClick,
+  icon,
+  kind = 'plain',
+  isDisabled,
+  type = 'button',
+  title,
+}: ButtonProps) => {
   const isBusy = useSignal(false);
   const click = async (): Promise<void> => {
     if (isBusy.value) return;

@@ -34,7 +34,6 @@ export const Chart = ({ title, times, series, format = String, height = 180 }: C
   const plot = useRef<uPlot | undefined>(undefined);
   const dark = isDark.value;
   const shape = series.map(({ label }) => label).join();
-  // biome-ignore lint/correctness/useExhaustiveDependencies: drawn anew with other colours or lines only
   useEffect(() => {
     const box = element.current;
     if (!box) return;

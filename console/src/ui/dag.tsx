@@ -67,7 +67,11 @@ export const Dag = ({ label, nodes, edges, nodeWidth = 200, nodeHeight = 56 }: D
             <div
               key={id}
               class={`dag-node ${tone}`}
-              style={{ width: `${nodeWidth}px`, height: `${nodeHeight}px`, transform: `translate(${x(place.column)}px, ${y(place.row)}px)` }}
+              style={{
+                width: `${nodeWidth}px`,
+                height: `${nodeHeight}px`,
+                transform: `translate(${x(place.column)}px, ${y(place.row)}px)`,
+              }}
             >
               {content}
             </div>

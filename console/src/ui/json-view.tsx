@@ -38,7 +38,7 @@ export const JsonView = ({ value, label = 'JSON' }: { value: unknown; label?: st
     <div class="code">
       <CopyButton text={text} label={`Copy ${label}`} />
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so the keyboard must reach it */}
-      <pre tabIndex={0} aria-label={label}>
+      <pre tabIndex={0} role="group" aria-label={label}>
         {typeof value === 'string' ? text : colour(text)}
       </pre>
     </div>

@@ -8,7 +8,8 @@ interface FormProps {
   problem: Signal<string | undefined>;
 }
 
-const typeOf = ({ type }: JsonSchema): string | undefined => (Array.isArray(type) ? type.find((one) => one !== 'null') : type);
+const typeOf = ({ type }: JsonSchema): string | undefined =>
+  Array.isArray(type) ? type.find((one) => one !== 'null') : type;
 
 const isSimple = (schema: JsonSchema): boolean =>
   schema.enum !== undefined || ['string', 'number', 'integer', 'boolean'].includes(typeOf(schema) ?? '');
@@ -28,7 +29,15 @@ export const toInitial = (schema: JsonSchema | undefined): unknown => {
 /** A form made from a JSON Schema, as far as it is plain; JSON for the rest. */
 export const SchemaForm = ({ schema, value, problem }: FormProps) => {
   if (schema && isSimple(schema)) {
-    return <Field name={schema.title ?? 'Answer'} schema={schema} isRequired value={value.value} onChange={(next) => (value.value = next)} />;
+    return (
+      <Field
+        name={schema.title ?? 'Answer'}
+        schema={schema}
+        isRequired
+        value={value.value}
+        onChange={(next) => (value.value = next)}
+      />
+    );
   }
   if (schema?.properties) return <ObjectFields schema={schema} value={value} problem={problem} />;
   return <JsonField label="JSON, or plain text" value={value} problem={problem} />;
@@ -45,9 +54,23 @@ const ObjectFields = ({ schema, value, problem }: FormProps & { schema: JsonSche
       {Object.entries(schema.properties ?? {}).map(([name, part]) => {
         const isRequired = schema.required?.includes(name) ?? false;
         return isSimple(part) ? (
-          <Field key={name} name={part.title ?? name} schema={part} isRequired={isRequired} value={all.value[name]} onChange={(next) => set(name, next)} />
+          <Field
+            key={name}
+            name={part.title ?? name}
+            schema={part}
+            isRequired={isRequired}
+            value={all.value[name]}
+            onChange={(next) => set(name, next)}
+          />
         ) : (
-          <JsonPart key={name} name={name} schema={part} value={all.value[name]} onChange={(next) => set(name, next)} problem={problem} />
+          <JsonPart
+            key={name}
+            name={name}
+            schema={part}
+            value={all.value[name]}
+            onChange={(next) => set(name, next)}
+            problem={problem}
+          />
         );
       })}
     </div>
@@ -85,7 +108,9 @@ const Field = ({ name, schema, isRequired, value, onChange }: FieldProps) => {
         <select
           required={isRequired}
           value={value === undefined ? '' : String(schema.enum.indexOf(value))}
-          onChange={(event) => onChange(event.currentTarget.value === '' ? undefined : schema.enum?.[Number(event.currentTarget.value)])}
+          onChange={(event) =>
+            onChange(event.currentTarget.value === '' ? undefined : schema.enum?.[Number(event.currentTarget.value)])
+          }
         >
           <option value="">Choose…</option>
           {schema.enum.map((one, index) => (
@@ -102,10 +127,16 @@ const Field = ({ name, schema, isRequired, value, onChange }: FieldProps) => {
   const isLong = !isNumber && (schema.maxLength ?? 1000) > 200 && /text|content|body|prompt|message/i.test(name);
   const onText = (text: string): void => onChange(text === '' ? undefined : isNumber ? Number(text) : text);
   return (
+    // biome-ignore lint/a11y/noLabelWithoutControl: one of three is inside
     <label>
       {label}
       {isLong ? (
-        <textarea rows={4} required={isRequired} value={String(value ?? '')} onInput={(event) => onText(event.currentTarget.value)} />
+        <textarea
+          rows={4}
+          required={isRequired}
+          value={String(value ?? '')}
+          onInput={(event) => onText(event.currentTarget.value)}
+        />
       ) : isNumber ? (
         <input
           type="number"
@@ -117,7 +148,11 @@ const Field = ({ name, schema, isRequired, value, onChange }: FieldProps) => {
           onInput={(event) => onText(event.currentTarget.value)}
         />
       ) : (
-        <input required={isRequired} value={String(value ?? '')} onInput={(event) => onText(event.currentTarget.value)} />
+        <input
+          required={isRequired}
+          value={String(value ?? '')}
+          onInput={(event) => onText(event.currentTarget.value)}
+        />
       )}
       {note}
     </label>
@@ -148,14 +183,28 @@ const JsonPart = ({ name, schema, value, onChange, problem }: JsonPartProps) => 
       <span>
         {name} <span class="muted">JSON</span>
       </span>
-      <textarea rows={3} class="mono" spellcheck={false} value={text.value} onInput={(event) => onInput(event.currentTarget.value)} />
+      <textarea
+        rows={3}
+        class="mono"
+        spellcheck={false}
+        value={text.value}
+        onInput={(event) => onInput(event.currentTarget.value)}
+      />
       {schema.description && <span class="hint">{schema.description}</span>}
     </label>
   );
 };
 
 /** What is not JSON is text. */
-const JsonField = ({ label, value, problem }: { label: string; value: Signal<unknown>; problem: Signal<string | undefined> }) => {
+const JsonField = ({
+  label,
+  value,
+  problem,
+}: {
+  label: string;
+  value: Signal<unknown>;
+  problem: Signal<string | undefined>;
+}) => {
   const text = useSignal(value.value === undefined ? '' : JSON.stringify(value.value, undefined, 2));
   const onInput = (typed: string): void => {
     text.value = typed;
@@ -170,7 +219,13 @@ const JsonField = ({ label, value, problem }: { label: string; value: Signal<unk
   return (
     <label>
       {label}
-      <textarea rows={6} class="mono" spellcheck={false} value={text.value} onInput={(event) => onInput(event.currentTarget.value)} />
+      <textarea
+        rows={6}
+        class="mono"
+        spellcheck={false}
+        value={text.value}
+        onInput={(event) => onInput(event.currentTarget.value)}
+      />
     </label>
   );
 };

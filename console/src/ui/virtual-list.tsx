@@ -33,7 +33,6 @@ export const VirtualList = <T,>({ items, rowHeight, label, keyOf, renderRow, ...
     onTop?.(box.scrollTop < rowHeight / 2);
     if (box.scrollTop + 3 * box.clientHeight > items.length * rowHeight) onEnd?.();
   };
-  // biome-ignore lint/correctness/useExhaustiveDependencies: measured again when there is more or less to show
   useEffect(() => {
     measure();
     const observer = new ResizeObserver(measure);
@@ -63,17 +62,22 @@ export const VirtualList = <T,>({ items, rowHeight, label, keyOf, renderRow, ...
   };
   const last = Math.min(items.length, from.value + visible.value);
   return (
-    // biome-ignore lint/a11y/useSemanticElements: a table of a million rows cannot be one element
-    <div class="list" ref={element} role="grid" aria-label={label} aria-rowcount={items.length} tabIndex={0} onScroll={measure} onKeyDown={onKeyDown}>
+    <div
+      class="list"
+      ref={element}
+      role="grid"
+      aria-label={label}
+      aria-rowcount={items.length}
+      tabIndex={0}
+      onScroll={measure}
+      onKeyDown={onKeyDown}
+    >
       {header}
-      {/* biome-ignore lint/a11y/useFocusableInteractive: the grid has the focus */}
-      {/* biome-ignore lint/a11y/useSemanticElements: as above */}
       <div class="list-body" role="rowgroup" style={{ height: `${items.length * rowHeight}px` }}>
         {items.slice(from.value, last).map((item, offset) => {
           const index = from.value + offset;
           return (
             // biome-ignore lint/a11y/useFocusableInteractive: the grid has the focus
-            // biome-ignore lint/a11y/useSemanticElements: as above
             <div
               key={keyOf(item)}
               role="row"

@@ -1,7 +1,7 @@
 import { get } from '../../api/call.ts';
 import { isMissingCall } from '../../api/problem.ts';
-import { type Statistics, toStatistics } from '../../model/statistics.ts';
 import { formatCount, formatDuration } from '../../model/format.ts';
+import { type Statistics, toStatistics } from '../../model/statistics.ts';
 import { useResource } from '../../state/resource.ts';
 import { href } from '../../state/router.ts';
 import { Chart } from '../../ui/chart.tsx';
@@ -11,16 +11,20 @@ const EVERY_MS = 10_000;
 
 /** The last hour: how much was done, how long it took, and what failed. */
 export const Activity = () => {
-  const found = useResource('stats', async (abort) => toStatistics(await get('v1/stats', { window: '1h', step: '1m' }, abort)), {
-    everyMs: EVERY_MS,
-  });
+  const found = useResource(
+    'stats',
+    async (abort) => toStatistics(await get('v1/stats', { window: '1h', step: '1m' }, abort)),
+    {
+      everyMs: EVERY_MS,
+    },
+  );
   const { problem } = found;
   if (problem.value && isMissingCall(problem.value)) {
     return (
       <div class="note">
         <p>
-          This server does not count over time. With <code>GET /v1/stats</code>, throughput, latency and failures of the last hour
-        stand here.
+          This server does not count over time. With <code>GET /v1/stats</code>, throughput, latency and failures of the
+          last hour stand here.
         </p>
       </div>
     );
@@ -33,7 +37,10 @@ const Charts = ({ statistics }: { statistics: Statistics }) => {
   const most = Math.max(1, ...failures.map(([, count]) => count));
   return (
     <div class="columns thirds">
-      <Card title="Tasks a minute" aside={<span class="muted">{formatCount(totals.completed)} completed in an hour</span>}>
+      <Card
+        title="Tasks a minute"
+        aside={<span class="muted">{formatCount(totals.completed)} completed in an hour</span>}
+      >
         <Chart
           title="Tasks requested, completed and failed a minute, over the last hour"
           times={times}

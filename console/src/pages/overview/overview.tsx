@@ -65,7 +65,11 @@ export const Overview = () => {
             {({ queues: found }) => {
               const busy = found.filter(({ waiting, inFlight }) => waiting.value + inFlight.value > 0);
               const shown = busy.toSorted((a, b) => b.waiting.value - a.waiting.value).slice(0, 8);
-              return shown.length > 0 ? <QueueTable queues={shown} isBrief /> : <Empty title="Nothing waits, and nobody is at work" />;
+              return shown.length > 0 ? (
+                <QueueTable queues={shown} isBrief />
+              ) : (
+                <Empty title="Nothing waits, and nobody is at work" />
+              );
             }}
           </Loaded>
         </Card>
@@ -91,10 +95,34 @@ const Tiles = ({ counts, agents }: { counts: Counts; agents: Agent[] }) => {
         note={counts.oldest === undefined ? 'none waits' : `oldest ${formatAge(now.value - Date.parse(counts.oldest))}`}
         to={href(['tasks'], { status: 'waiting,requested' })}
       />
-      <Tile label="Running" value={formatBounded(counts.running)} tone={counts.running?.value ? 'busy' : 'idle'} note="held under a lease" to={href(['tasks'], { status: 'claimed,in_progress' })} />
-      <Tile label="For you" value={formatBounded(counts.asking)} tone={counts.asking?.value ? 'warn' : 'idle'} note="wait for an answer" to={href(['for-you'])} />
-      <Tile label="Retrying" value={formatBounded(counts.retrying)} tone={counts.retrying?.value ? 'warn' : 'idle'} note="wait after a failure" to={href(['tasks'], { retrying: 'true' })} />
-      <Tile label="Dead letters" value={formatBounded(counts.dead)} tone={counts.dead?.value ? 'bad' : 'good'} note="failed for good" to={href(['dead-letters'])} />
+      <Tile
+        label="Running"
+        value={formatBounded(counts.running)}
+        tone={counts.running?.value ? 'busy' : 'idle'}
+        note="held under a lease"
+        to={href(['tasks'], { status: 'claimed,in_progress' })}
+      />
+      <Tile
+        label="For you"
+        value={formatBounded(counts.asking)}
+        tone={counts.asking?.value ? 'warn' : 'idle'}
+        note="wait for an answer"
+        to={href(['for-you'])}
+      />
+      <Tile
+        label="Retrying"
+        value={formatBounded(counts.retrying)}
+        tone={counts.retrying?.value ? 'warn' : 'idle'}
+        note="wait after a failure"
+        to={href(['tasks'], { retrying: 'true' })}
+      />
+      <Tile
+        label="Dead letters"
+        value={formatBounded(counts.dead)}
+        tone={counts.dead?.value ? 'bad' : 'good'}
+        note="failed for good"
+        to={href(['dead-letters'])}
+      />
       <Tile
         label="Agents"
         value={agents.length}
@@ -116,7 +144,10 @@ const AgentLines = ({ agents }: { agents: Agent[] }) => {
       </Empty>
     );
   }
-  const sorted = agents.toSorted((a, b) => Number(isTroubled(b)) - Number(isTroubled(a)) || (b.health.lastSeen ?? '').localeCompare(a.health.lastSeen ?? ''));
+  const sorted = agents.toSorted(
+    (a, b) =>
+      Number(isTroubled(b)) - Number(isTroubled(a)) || (b.health.lastSeen ?? '').localeCompare(a.health.lastSeen ?? ''),
+  );
   return (
     <ul class="lines">
       {sorted.slice(0, MAX_LINES).map((agent) => (
@@ -126,7 +157,9 @@ const AgentLines = ({ agents }: { agents: Agent[] }) => {
             {agent.id}
           </a>
           <span class="muted">{agent.dialect}</span>
-          {agent.health.activeTaskCount !== undefined && <span class="muted num">{plural(agent.health.activeTaskCount, 'task')}</span>}
+          {agent.health.activeTaskCount !== undefined && (
+            <span class="muted num">{plural(agent.health.activeTaskCount, 'task')}</span>
+          )}
           <span class="muted num">
             <Time at={agent.health.lastSeen} />
           </span>

@@ -15,10 +15,16 @@ export const Oldest = ({ since }: { since: string | undefined }) => {
 
 /** How much of what waits has which priority. */
 export const PriorityBar = ({ queue }: { queue: Queue }) => {
-  const total = Math.max(1, queue.priorities.reduce((sum, { waiting }) => sum + waiting.value, 0));
+  const total = Math.max(
+    1,
+    queue.priorities.reduce((sum, { waiting }) => sum + waiting.value, 0),
+  );
   const parts = queue.priorities.filter(({ waiting }) => waiting.value > 0);
   return (
-    <span class="stacked" title={parts.map(({ priority, waiting }) => `${priority} ${formatBounded(waiting)}`).join(', ') || 'empty'}>
+    <span
+      class="stacked"
+      title={parts.map(({ priority, waiting }) => `${priority} ${formatBounded(waiting)}`).join(', ') || 'empty'}
+    >
       {parts.map(({ priority, waiting }) => (
         <span key={priority} class={`part ${priority}`} style={{ width: `${(waiting.value / total) * 100}%` }} />
       ))}

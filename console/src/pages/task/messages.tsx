@@ -16,7 +16,11 @@ export const Messages = ({ task }: { task: Task }) => {
       <div class="pair">
         {[left, right].map((chosen, index) => (
           <div key={index === 0 ? 'left' : 'right'}>
-            <select aria-label={index === 0 ? 'Protocol' : 'Protocol beside it'} value={chosen.value} onChange={(event) => (chosen.value = event.currentTarget.value)}>
+            <select
+              aria-label={index === 0 ? 'Protocol' : 'Protocol beside it'}
+              value={chosen.value}
+              onChange={(event) => (chosen.value = event.currentTarget.value)}
+            >
               {dialects.map((name) => (
                 <option key={name} value={name}>
                   {name}
@@ -33,9 +37,8 @@ export const Messages = ({ task }: { task: Task }) => {
 };
 
 const Message = ({ task, dialect }: { task: Task; dialect: string }) => {
-  const message = useResource(
-    `message ${task.id} ${dialect} ${task.state}`,
-    (abort) => get<unknown>(`v1/tasks/${encodeURIComponent(task.id)}`, { dialect }, abort),
+  const message = useResource(`message ${task.id} ${dialect} ${task.state}`, (abort) =>
+    get<unknown>(`v1/tasks/${encodeURIComponent(task.id)}`, { dialect }, abort),
   );
   return <Loaded from={message}>{(value) => <JsonView value={value} label={`the message in ${dialect}`} />}</Loaded>;
 };

@@ -2,10 +2,10 @@ import { get } from '../../api/call.ts';
 import type { Task } from '../../api/types.ts';
 import { plural, shorten } from '../../model/format.ts';
 import { toLabel, toTone } from '../../model/task-state.ts';
-import { href } from '../../state/router.ts';
 import { useResource } from '../../state/resource.ts';
-import { Card } from '../../ui/page.tsx';
+import { href } from '../../state/router.ts';
 import { Dag, type DagEdge } from '../../ui/dag.tsx';
+import { Card } from '../../ui/page.tsx';
 
 const MAX_SHOWN = 12;
 

@@ -16,7 +16,9 @@ export const TaskActions = ({ task, onChange }: { task: Task; onChange: () => vo
   const isEditing = useSignal(false);
   if (!canOperate.value) return null;
   const act = async (verb: string, done: string): Promise<void> => {
-    await attempt(done, () => call('POST', `v1/tasks/${encodeURIComponent(task.id)}/${verb}`, verb === 'release' ? { body: {} } : {}));
+    await attempt(done, () =>
+      call('POST', `v1/tasks/${encodeURIComponent(task.id)}/${verb}`, verb === 'release' ? { body: {} } : {}),
+    );
     onChange();
   };
   return (
@@ -27,7 +29,11 @@ export const TaskActions = ({ task, onChange }: { task: Task; onChange: () => vo
         </Button>
       )}
       {isHeldState(task.state) && (
-        <Button icon="undo" onClick={() => act('release', 'Back in its queue')} title="Take it from its holder, and put it back into its queue">
+        <Button
+          icon="undo"
+          onClick={() => act('release', 'Back in its queue')}
+          title="Take it from its holder, and put it back into its queue"
+        >
           Release
         </Button>
       )}
@@ -77,7 +83,13 @@ const RunAgain = ({ task, onClose }: { task: Task; onClose: () => void }) => {
     }
     const { type: capability, priority, conversationId } = task;
     const id = await attempt('Requested', () =>
-      requestTask({ capability, input, priority, from: task.from, ...(conversationId && { conversation: conversationId }) }),
+      requestTask({
+        capability,
+        input,
+        priority,
+        from: task.from,
+        ...(conversationId && { conversation: conversationId }),
+      }),
     );
     if (id instanceof Problem) wrong.value = id.message;
     else {
@@ -92,7 +104,13 @@ const RunAgain = ({ task, onClose }: { task: Task; onClose: () => void }) => {
       </p>
       <label>
         Input
-        <textarea rows={12} spellcheck={false} class="mono" value={text.value} onInput={(event) => (text.value = event.currentTarget.value)} />
+        <textarea
+          rows={12}
+          spellcheck={false}
+          class="mono"
+          value={text.value}
+          onInput={(event) => (text.value = event.currentTarget.value)}
+        />
       </label>
       {wrong.value && (
         <p class="bad-text" role="alert">

@@ -4,8 +4,8 @@ import { formatBytes } from '../../model/format.ts';
 import { isOpenState } from '../../model/task-state.ts';
 import { useResource } from '../../state/resource.ts';
 import { href } from '../../state/router.ts';
-import { Button, Empty, Id, StateBadge, Time } from '../../ui/basics.tsx';
 import { AnswerForm } from '../../ui/answer-form.tsx';
+import { Button, Empty, Id, StateBadge, Time } from '../../ui/basics.tsx';
 import { Icon } from '../../ui/icons.tsx';
 import { JsonView } from '../../ui/json-view.tsx';
 import { Card, Facts, Loaded, Page } from '../../ui/page.tsx';
@@ -27,7 +27,8 @@ export const TaskPage = ({ id }: { id: string }) => {
     return (
       <Page title="No such task" name="No such task">
         <Empty title="Parley knows no task with this id" icon="search">
-          It may have been deleted at the end of its retention, or belong to others. <a href={href(['tasks'])}>All tasks</a>
+          It may have been deleted at the end of its retention, or belong to others.{' '}
+          <a href={href(['tasks'])}>All tasks</a>
         </Empty>
       </Page>
     );
@@ -54,7 +55,10 @@ const Found = ({ task, reload }: { task: Task; reload: () => void }) => (
     {(task.error ?? task.lastError) && <ErrorCard task={task} />}
     <div class="columns">
       <div class="stack">
-        <Card title="Timeline" aside={isOpenState(task.state) && task.progress?.percent !== undefined && <Progress task={task} />}>
+        <Card
+          title="Timeline"
+          aside={isOpenState(task.state) && task.progress?.percent !== undefined && <Progress task={task} />}
+        >
           <TimelinePicture task={task} />
           <TimelineList task={task} />
         </Card>
@@ -101,7 +105,12 @@ const ErrorCard = ({ task }: { task: Task }) => {
         </p>
         {task.lastError && (
           <p class="small">
-            The last attempt ended so. {task.retryAt && <>The next one begins <Time at={task.retryAt} />.</>}
+            The last attempt ended so.{' '}
+            {task.retryAt && (
+              <>
+                The next one begins <Time at={task.retryAt} />.
+              </>
+            )}
           </p>
         )}
         {error.details !== undefined && <JsonView value={error.details} label="the details" />}
@@ -110,7 +119,8 @@ const ErrorCard = ({ task }: { task: Task }) => {
   );
 };
 
-const AgentLink = ({ id }: { id: string | undefined }) => (id === undefined ? null : <a href={href(['agents', id])}>{id}</a>);
+const AgentLink = ({ id }: { id: string | undefined }) =>
+  id === undefined ? null : <a href={href(['agents', id])}>{id}</a>;
 
 const Side = ({ task }: { task: Task }) => (
   <Card class="side">
@@ -130,7 +140,12 @@ const Side = ({ task }: { task: Task }) => (
         ['Cancelled by', task.cancelledBy],
         ['Protocol', task.dialect],
         ['Domain', task.domain && <a href={href(['tasks'], { domain: task.domain })}>{task.domain}</a>],
-        ['Conversation', task.conversationId && <Id id={task.conversationId} to={href(['tasks'], { conversation: task.conversationId })} />],
+        [
+          'Conversation',
+          task.conversationId && (
+            <Id id={task.conversationId} to={href(['tasks'], { conversation: task.conversationId })} />
+          ),
+        ],
         ['Parent', task.parentTaskId && <Id id={task.parentTaskId} to={href(['tasks', task.parentTaskId])} />],
         ['Graph', task.graphId && <Id id={task.graphId} to={href(['graphs', task.graphId])} />],
         ['User', task.user],
@@ -143,7 +158,10 @@ const Side = ({ task }: { task: Task }) => (
 const Artifacts = ({ task, artifacts }: { task: Task; artifacts: Artifact[] }) => {
   const download = async (name: string): Promise<void> => {
     await attempt(undefined, async () => {
-      const response = await callRaw('GET', `v1/tasks/${encodeURIComponent(task.id)}/artifacts/${encodeURIComponent(name)}`);
+      const response = await callRaw(
+        'GET',
+        `v1/tasks/${encodeURIComponent(task.id)}/artifacts/${encodeURIComponent(name)}`,
+      );
       const link = document.createElement('a');
       link.href = URL.createObjectURL(await response.blob());
       link.download = name;

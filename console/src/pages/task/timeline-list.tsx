@@ -3,7 +3,8 @@ import { formatDuration, formatExact, toText } from '../../model/format.ts';
 import { toTone } from '../../model/task-state.ts';
 
 const SENTENCES: Record<string, (entry: TimelineEntry) => string> = {
-  requested: ({ agent, attempt }) => (attempt === undefined ? `${agent} requested it` : `${agent ?? 'Parley'} queued it again`),
+  requested: ({ agent, attempt }) =>
+    attempt === undefined ? `${agent} requested it` : `${agent ?? 'Parley'} queued it again`,
   ready: () => 'Its dependencies are completed',
   claimed: ({ agent }) => `${agent} claimed it`,
   progress: ({ agent }) => `${agent} reported progress`,
@@ -25,7 +26,6 @@ export const TimelineList = ({ task }: { task: Task }) => {
   return (
     <ol class="story">
       {(task.history ?? []).map((entry, index) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: entries are only added
         <li key={index} class={entry.error ? 'bad' : toTone(entry.event)}>
           <time dateTime={entry.at} title={formatExact(Date.parse(entry.at))}>
             {Date.parse(entry.at) - from < 1 ? '0' : `+${formatDuration(Date.parse(entry.at) - from)}`}

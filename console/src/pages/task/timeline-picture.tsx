@@ -23,7 +23,6 @@ export const TimelinePicture = ({ task }: { task: Task }) => {
     <figure class="timeline" aria-label={`Timeline of ${formatDuration(length)}`}>
       <div class="lanes">
         {timeline.lanes.map((lane, index) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: lanes are only added
           <div class="lane" key={index}>
             <span class="lane-name">
               <span class="muted">Attempt {lane.attempt}</span>
@@ -31,12 +30,18 @@ export const TimelinePicture = ({ task }: { task: Task }) => {
             </span>
             <div class="track">
               {lane.segments.map((segment) => (
-                <Bar key={segment.from + segment.kind} segment={segment} timeline={timeline} to={to} percent={percent} />
+                <Bar
+                  key={segment.from + segment.kind}
+                  segment={segment}
+                  timeline={timeline}
+                  to={to}
+                  percent={percent}
+                />
               ))}
               {lane.marks.map((mark) => (
                 <span
                   key={`${mark.at}${mark.kind}${mark.text}`}
-                  class={`mark ${mark.kind}`}
+                  class={`mark is-${mark.kind}`}
                   style={{ left: percent(mark.at) }}
                   title={`${mark.text}\n${formatExact(mark.at)}`}
                 />
@@ -47,7 +52,6 @@ export const TimelinePicture = ({ task }: { task: Task }) => {
       </div>
       <div class="ticks" aria-hidden="true">
         {Array.from({ length: TICKS }, (_, index) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: always as many
           <span key={index}>{index === 0 ? '0' : formatDuration((length * index) / (TICKS - 1))}</span>
         ))}
       </div>

@@ -41,7 +41,6 @@ export const BulkDialog = ({ kind, filter, onClose }: { kind: BulkKind; filter: 
   const problem = useSignal<Problem | undefined>(undefined);
   const reason = useSignal('');
   const operation = useSignal<Operation | undefined>(undefined);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the preview is that of the moment in which the dialog opens
   useEffect(() => {
     call<Preview>('POST', `v1/tasks/${kind}`, { body: { filter: toBody(filter), dryRun: true } })
       .then((found) => {
@@ -72,18 +71,24 @@ export const BulkDialog = ({ kind, filter, onClose }: { kind: BulkKind; filter: 
         <>
           <p>
             {verb} <strong data-testid="bulk-count">{formatBounded(found.count)}</strong> {which}{' '}
-            {found.count.value === 1 ? 'task' : 'tasks'} that the filter matches now, and those that it will match until this is done.
+            {found.count.value === 1 ? 'task' : 'tasks'} that the filter matches now, and those that it will match until
+            this is done.
           </p>
           <ul class="sample">
             {found.sample.slice(0, 5).map((task) => (
               <li key={task.id}>
-                <StateBadge state={task.state} /> <span class="strong">{task.type}</span> <code class="muted">{task.id}</code>
+                <StateBadge state={task.state} /> <span class="strong">{task.type}</span>{' '}
+                <code class="muted">{task.id}</code>
               </li>
             ))}
           </ul>
           <label>
             Reason
-            <input value={reason.value} onInput={(event) => (reason.value = event.currentTarget.value)} placeholder="Shown in the timeline of each task" />
+            <input
+              value={reason.value}
+              onInput={(event) => (reason.value = event.currentTarget.value)}
+              placeholder="Shown in the timeline of each task"
+            />
           </label>
           <div class="actions">
             <Button onClick={onClose}>Not now</Button>

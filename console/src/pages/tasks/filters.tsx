@@ -89,7 +89,11 @@ export const Filters = () => {
             onInput={(event) => setSoon('idPrefix', event.currentTarget.value)}
           />
         </label>
-        <select aria-label="Created" value={query.get('ago') ?? ''} onChange={(event) => setParams({ ago: event.currentTarget.value })}>
+        <select
+          aria-label="Created"
+          value={query.get('ago') ?? ''}
+          onChange={(event) => setParams({ ago: event.currentTarget.value })}
+        >
           {AGES.map(([label, ago]) => (
             <option key={ago} value={ago}>
               {label}
@@ -106,7 +110,10 @@ export const Filters = () => {
         </label>
         <Button onClick={() => (isOpen.value = !isOpen.value)}>{used > 0 ? `Filters (${used})` : 'Filters'}</Button>
         {isFiltered && (
-          <Button icon="cross" onClick={() => setParams(Object.fromEntries([...NAMES, 'ago'].map((name) => [name, ''])))}>
+          <Button
+            icon="cross"
+            onClick={() => setParams(Object.fromEntries([...NAMES, 'ago'].map((name) => [name, ''])))}
+          >
             Clear
           </Button>
         )}

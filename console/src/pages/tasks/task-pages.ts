@@ -127,7 +127,6 @@ export class TaskPages {
 
 export const useTaskPages = (filter: Filter): TaskPages => {
   const id = JSON.stringify(filter);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the id stands for the filter
   const pages = useMemo(() => new TaskPages(filter), [id]);
   useEffect(() => {
     void pages.loadFirst();

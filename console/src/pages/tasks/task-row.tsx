@@ -17,7 +17,11 @@ const Took = ({ task }: { task: Task }) => {
   const { startedAt, completedAt } = task.metadata;
   if (startedAt === undefined) return <>–</>;
   const end = completedAt === undefined ? now.value : Date.parse(completedAt);
-  return isOpenState(task.state) && !isHeldState(task.state) ? <>–</> : <>{formatDuration(Math.max(0, end - Date.parse(startedAt)))}</>;
+  return isOpenState(task.state) && !isHeldState(task.state) ? (
+    <>–</>
+  ) : (
+    formatDuration(Math.max(0, end - Date.parse(startedAt)))
+  );
 };
 
 interface CellProps {
@@ -27,7 +31,6 @@ interface CellProps {
 }
 
 const Cell = ({ kind, title, children }: CellProps) => (
-  // biome-ignore lint/a11y/useSemanticElements: a row of a virtual grid
   // biome-ignore lint/a11y/useFocusableInteractive: the grid has the focus
   <span role="gridcell" class={`cell ${kind}`} title={title}>
     {children}

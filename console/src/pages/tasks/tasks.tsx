@@ -2,9 +2,9 @@ import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import type { Task } from '../../api/types.ts';
 import { formatBounded, plural } from '../../model/format.ts';
+import { useNarrow } from '../../state/narrow.ts';
 import { go, href, params } from '../../state/router.ts';
 import { canOperate } from '../../state/session.ts';
-import { useNarrow } from '../../state/narrow.ts';
 import { Button, Empty, Loading, ProblemNote } from '../../ui/basics.tsx';
 import { Page } from '../../ui/page.tsx';
 import { VirtualList } from '../../ui/virtual-list.tsx';
@@ -29,11 +29,9 @@ const COLUMNS: [label: string, more: string][] = [
 
 const Header = () => (
   // biome-ignore lint/a11y/useFocusableInteractive: the grid has the focus
-  // biome-ignore lint/a11y/useSemanticElements: a row of a virtual grid
   <div role="row" class="list-head">
     {COLUMNS.map(([label, more]) => (
       // biome-ignore lint/a11y/useFocusableInteractive: the grid has the focus
-      // biome-ignore lint/a11y/useSemanticElements: a row of a virtual grid
       <span key={label} role="columnheader" class={`cell ${more}`}>
         {label}
       </span>
@@ -63,7 +61,6 @@ export const TaskList = ({ pages, filter }: { pages: TaskPages; filter: Filter }
   const items = pages.items.value;
   const fresh = pages.newer.value;
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: while the pointer is on the list, nothing moves under it
     <div class="list-frame" onPointerEnter={() => (isOver.value = true)} onPointerLeave={() => (isOver.value = false)}>
       {pages.problem.value && <ProblemNote problem={pages.problem.value} onRetry={() => pages.loadFirst()} />}
       {fresh && (
@@ -106,10 +103,20 @@ export const Tasks = () => {
       actions={
         canOperate.value && (
           <>
-            <Button icon="retry" onClick={() => (bulk.value = 'retry')} isDisabled={!isFiltered} title={isFiltered ? '' : 'Set a filter first'}>
+            <Button
+              icon="retry"
+              onClick={() => (bulk.value = 'retry')}
+              isDisabled={!isFiltered}
+              title={isFiltered ? '' : 'Set a filter first'}
+            >
               Retry matching…
             </Button>
-            <Button icon="cross" onClick={() => (bulk.value = 'cancel')} isDisabled={!isFiltered} title={isFiltered ? '' : 'Set a filter first'}>
+            <Button
+              icon="cross"
+              onClick={() => (bulk.value = 'cancel')}
+              isDisabled={!isFiltered}
+              title={isFiltered ? '' : 'Set a filter first'}
+            >
               Cancel matching…
             </Button>
           </>
