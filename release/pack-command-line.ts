@@ -20,7 +20,10 @@ export const packCommandLine = async (root: string, destination: string, version
   for (const [name, bytes] of files) await writeFile(join(dist, name), bytes);
   await cp(join(root, 'cli', 'README.md'), join(folder, 'README.md'));
   await cp(join(root, 'LICENSE'), join(folder, 'LICENSE'));
-  await writeFile(join(folder, 'THIRD-PARTY-LICENSES'), await formatThirdPartyLicenses(root, new Set([...inputs.flat(), ...consoleInputs])));
+  await writeFile(
+    join(folder, 'THIRD-PARTY-LICENSES'),
+    await formatThirdPartyLicenses(root, new Set([...inputs.flat(), ...consoleInputs])),
+  );
   await writeFile(
     join(folder, 'package.json'),
     `${JSON.stringify(

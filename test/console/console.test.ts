@@ -121,6 +121,60 @@ describe('the console', () => {
     );
   });
 
+  it('retries what a filter matches, after it has said how many that are', async () => {
+    for (let index = 0; index < 3; index++) {
+      const id = await lancelot.request({ payload: { task: 'intel.weather' } });
+      await galahad.claim();
+      await galahad.fail(id, { error: 'no_forecast', message: 'No forecast.', retryable: false });
+    }
+    const tab = await newTab();
+    await tab.signIn(server.adminKey, 'tasks?error=no_forecast&status=failed,expired');
+    await eventually(async () => assert.equal(await tab.page.locator('.list .row').count(), 3));
+    await tab.page.getByRole('button', { name: 'Retry matching…' }).click();
+    await eventually(async () => assert.equal(await tab.page.getByTestId('bulk-count').textContent(), '3'));
+    await tab.assertAccessible('the preview of many');
+    await tab.page.getByRole('button', { name: 'Retry 3' }).click();
+    await tab.page
+      .getByRole('dialog')
+      .getByText(/3 queued again\./)
+      .waitFor();
+    const { tasks } = (await server.admin.call('GET', '/v1/tasks?type=intel.weather&status=failed')).body;
+    assert.deepEqual(tasks, []);
+  });
+
+  it('shows a key that only reads no buttons', async () => {
+    const made = await server.admin.call('POST', '/v1/keys', { name: 'viewer', scope: 'read' });
+    assert.equal(made.status, 201, JSON.stringify(made.body));
+    const id = await lancelot.request();
+    const tab = await newTab();
+    await tab.signIn(made.body.key, `tasks/${id}`);
+    await tab.see('lancelot requested it');
+    for (const name of ['Cancel…', 'Run again…', 'Release']) {
+      assert.equal(await tab.page.getByRole('button', { name }).count(), 0, name);
+    }
+    await tab.show('tasks?status=failed');
+    await tab.page.getByRole('heading', { name: 'Tasks' }).waitFor();
+    assert.equal(await tab.page.getByRole('button', { name: /matching/ }).count(), 0);
+  });
+
+  it('is accessible on every page, asks nobody else for anything, and logs no error', async () => {
+    const id = await lancelot.request();
+    const tab = await newTab();
+    await tab.open();
+    await tab.assertAccessible('sign in');
+    await tab.signIn(server.adminKey);
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await tab.page.emulateMedia({ colorScheme });
+      for (const path of ['', 'tasks', `tasks/${id}`, 'nowhere']) {
+        await tab.show(path);
+        await tab.page.locator('h1').waitFor();
+        await eventually(async () => assert.equal(await tab.page.locator('[aria-busy]').count(), 0));
+        await tab.assertAccessible(`${path} in ${colorScheme}`);
+      }
+    }
+    assert.deepEqual([tab.errors, tab.foreign], [[], []]);
+  });
+
   it('says that the server is gone, and goes on by itself when it is back', async () => {
     const tab = await newTab();
     await tab.signIn(server.adminKey, 'tasks');

@@ -5,7 +5,7 @@ import { isGone } from '../api/call.ts';
 import { followEvents, isLive } from '../api/event-stream.ts';
 import { formatBounded } from '../model/format.ts';
 import { href, place, steps } from '../state/router.ts';
-import { identity, signOut } from '../state/session.ts';
+import { canOperate, identity, signOut } from '../state/session.ts';
 import { switchTheme, theme } from '../state/theme.ts';
 import { Icon, type IconName, Logo } from '../ui/icons.tsx';
 import { Toasts } from '../ui/toast.tsx';
@@ -51,7 +51,8 @@ const Foot = () => (
     <p class="identity">
       <Icon name="key" size={14} />
       <span class="grow" title={`Project ${identity.value?.project}`}>
-        {identity.value?.name} · {identity.value?.project}
+        {identity.value?.agent ?? identity.value?.name ?? 'operator'} · {identity.value?.project}
+        {!canOperate.value && ' · reads only'}
       </span>
     </p>
     <div class="foot-buttons">

@@ -8,7 +8,6 @@ import { Empty, Time } from '../../ui/basics.tsx';
 import { Card, Loaded, Page } from '../../ui/page.tsx';
 import { AgentState, isTroubled } from '../agents/agent-state.tsx';
 import { QueueTable } from '../queues/queue-rows.tsx';
-import { Activity } from './activity.tsx';
 import { Tile } from './tiles.tsx';
 
 const EVERY_MS = 5000;
@@ -58,7 +57,6 @@ export const Overview = () => {
   return (
     <Page title="Overview" name="Overview">
       <Loaded from={counts}>{(data) => <Tiles counts={data} agents={agents.data.value?.agents ?? []} />}</Loaded>
-      <Activity />
       <div class="columns even">
         <Card title="Queues" aside={<a href={href(['queues'])}>All queues</a>} isFlush>
           <Loaded from={queues}>

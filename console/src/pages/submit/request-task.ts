@@ -1,5 +1,5 @@
 import { call } from '../../api/call.ts';
-import { identity } from '../../state/session.ts';
+import { getOwnAgent } from '../../state/session.ts';
 
 interface Request {
   capability: string;
@@ -16,12 +16,12 @@ export const CONSOLE_AGENT = 'console';
 
 /** Requests a task and gives its id. */
 export const requestTask = async ({ from = CONSOLE_AGENT, ...request }: Request): Promise<string> => {
-  const isAdmin = identity.peek()?.role === 'admin';
-  if (isAdmin && from === CONSOLE_AGENT) {
+  const isOperator = getOwnAgent() === undefined;
+  if (isOperator && from === CONSOLE_AGENT) {
     await call('PUT', `v1/agents/${CONSOLE_AGENT}`, { body: { dialect: 'native' } });
   }
   const id = createId();
-  const message = { kind: 'request', id, ...request, ...(isAdmin && { from }) };
+  const message = { kind: 'request', id, ...request, ...(isOperator && { from }) };
   await call('POST', 'v1/messages', { body: message, headers: { 'parley-dialect': 'native' } });
   return id;
 };
