@@ -62,6 +62,7 @@ const ALLOWED: [from: RegExp, to: RegExp][] = [
   [/^console\//, /^console\/|^shared\/http\/http-message\.ts$|^esbuild$|^node:/],
   [/^cli\//, /^cli\/|^sdk\/typescript\/src\/|^shared\/|^parley\.config\.ts$|^node:/],
   [/^release\//, /^release\/|^shared\/kernel\/esbuild-options\.ts$|^console\/build\.ts$|^esbuild$|^node:/],
+  [/^sdk\/typescript\/testing\//, /^sdk\/typescript\/(testing|src)\/|^shared\/|^local\/|^node:/],
   [/^sdk\/typescript\/src\//, /^sdk\/typescript\/src\//],
   [/^parley\.config\.ts$/, /^shared\/config\/config\.ts$/],
 ];
@@ -98,7 +99,7 @@ const isAbove = (target: string, file: string): boolean =>
   file.startsWith('shared/') && target.startsWith('shared/') && findRank(target) > findRank(file);
 
 const files = globSync(
-  '{cdk,console,functions,shared,local,relay,examples,cli,release,sdk/typescript/src}/**/*.{ts,tsx}',
+  '{cdk,console,functions,shared,local,relay,examples,cli,release,sdk/typescript/{src,testing}}/**/*.{ts,tsx}',
   {
     exclude: ['**/test/**'],
   },

@@ -133,6 +133,40 @@ connect().request('sum', {}, { ttl: '5 parsecs' });
     }
   });
 
+  it("run the SDK's own examples of a test and of a Lambda function, on the oldest Node.js of the server", async () => {
+    const readme = readFileSync(join(ROOT, 'sdk', 'typescript', 'README.md'), 'utf8');
+    const exampleBelow = (heading: string): string =>
+      new RegExp(`## ${heading}\n[\\s\\S]*?\`\`\`ts\n([\\s\\S]*?)\`\`\``).exec(readme)?.[1] ?? assert.fail(heading);
+    writeFileSync(
+      join(folder, 'tested.mjs'),
+      `import assert from 'node:assert/strict';\nimport { Retry } from 'parley-sdk';\n${exampleBelow('Testing a worker')}`,
+    );
+    writeFileSync(
+      join(folder, 'lambda.mjs'),
+      `import { startTestParley } from 'parley-sdk/testing';
+const server = await startTestParley();
+const requester = await server.agent('requester');
+const agent = await server.agent('worker', { capabilities: ['security.briefing'] });
+const connect = () => agent;
+const brief = (input) => input.scope;
+${exampleBelow('On AWS Lambda')}
+const request = requester.request('security.briefing', { scope: 'daily' });
+const running = handler({}, { getRemainingTimeInMillis: () => 60_000 });
+console.log(await request.result());
+// Time stands still for the claim that waits, too.
+await request.accepted;
+const ended = setInterval(() => server.advance('1s'), 20);
+console.log(JSON.stringify(await running));
+clearInterval(ended);
+await server.stop();
+`,
+    );
+    const node = join(nodeFolder(OLDEST_NODE.server), 'node');
+    await run(node, ['tested.mjs'], { cwd: folder, env });
+    const { stdout } = await run(node, ['lambda.mjs'], { cwd: folder, env });
+    assert.equal(stdout, 'daily\n{"completed":1,"failed":0,"aborted":0}\n');
+  });
+
   it("live through the README's first task, in an empty folder, on the oldest Node.js", {
     timeout: 100_000,
   }, async () => {

@@ -24,4 +24,4 @@ export type { Turn } from './turns/turn.ts';
 export type { ToolCall, ToolOptions, TurnContext } from './turns/turn-context.ts';
 export type { TurnChunk, TurnHandle, TurnOptions } from './turns/turn-handle.ts';
 export type { TurnEvents, TurnHandler, TurnWorker, TurnWorkerOptions } from './turns/turn-worker.ts';
-export type { Handler, Worker, WorkerEvents, WorkerOptions } from './worker.ts';
+export type { Handler, RunOptions, Worker, WorkerEvents, WorkerOptions } from './worker.ts';

@@ -36,6 +36,13 @@ export interface WorkerEvents {
   error: Error;
 }
 
+export interface RunOptions {
+  /** Stops on SIGINT and SIGTERM, as it does by default. */
+  signals?: boolean;
+  /** Stops once no task has come for so long. */
+  idle?: Duration;
+}
+
 interface Registration {
   schema: StandardSchema | undefined;
   handler: Handler<never, unknown>;
@@ -53,6 +60,8 @@ const MAX_CLAIM = 10;
 const CLAIM_WAIT_SECONDS = 20;
 /** Full answers mean that there is more: as many claims are then made beside each other. */
 const MAX_CLAIMS = 4;
+/** A claim that did not wait and found nothing. */
+const EMPTY_PAUSE_MS = 2;
 const DRAIN: Duration = '30s';
 /** Whoever runs longer is told of a cancellation at once; shorter handlers learn it with their report. */
 const WATCH_AFTER_MS = 1000;
@@ -79,6 +88,7 @@ export class Worker extends Emitter<WorkerEvents> {
   #stopped: Promise<void> | undefined;
   #watching: AbortController | undefined;
   #watchTimer: ReturnType<typeof setTimeout> | undefined;
+  #idleSeconds: number | undefined;
   #rejection: ParleyError | undefined;
 
   constructor(transport: Transport, messages: MessageGatherer, options: WorkerOptions = {}) {
@@ -101,7 +111,8 @@ export class Worker extends Emitter<WorkerEvents> {
   }
 
   /** Works until `stop`, or until SIGINT or SIGTERM. Rejects if Parley rejects the key, or what is claimed. */
-  async run({ signals = true }: { signals?: boolean } = {}): Promise<void> {
+  async run({ signals = true, idle }: RunOptions = {}): Promise<void> {
+    this.#idleSeconds = idle === undefined ? undefined : Math.min(CLAIM_WAIT_SECONDS, toMs(idle) / 1000);
     if (this.#registrations.size === 0)
       throw new TypeError('A worker needs a handler: worker.on(capability, handler).');
     const release = signals ? catchSignals(() => void this.stop()) : undefined;
@@ -134,19 +145,19 @@ export class Worker extends Emitter<WorkerEvents> {
   }
 
   /** Claims no more, lets handlers end for as long as `drain` says, and gives back the tasks of the others. */
-  stop(): Promise<void> {
-    this.#stopped ??= this.#stop();
+  stop({ drain = this.#options.drain }: { drain?: Duration } = {}): Promise<void> {
+    this.#stopped ??= this.#stop(toMs(drain));
     return this.#stopped;
   }
 
-  async #stop(): Promise<void> {
+  async #stop(drainMs: number): Promise<void> {
     this.#claiming.abort();
     this.#wake?.();
     await Promise.all(this.#claims);
     const ended = Promise.all([...this.#running.values()].map(({ done }) => done));
     // A timer that goes on would keep the process alive.
     const hasEnded = new AbortController();
-    const limit = sleep(toMs(this.#options.drain), hasEnded.signal).catch(() => {});
+    const limit = sleep(drainMs, hasEnded.signal).catch(() => {});
     await Promise.race([ended, limit]);
     hasEnded.abort();
     await Promise.all([...this.#running.values()].map((running) => this.#giveBack(running)));
@@ -194,7 +205,7 @@ export class Worker extends Emitter<WorkerEvents> {
     const { messages, settle, putBack } = this.#messages.take(this.#isBusy ? undefined : 0);
     const body = {
       max,
-      wait: messages.length > 0 ? 0 : CLAIM_WAIT_SECONDS,
+      wait: messages.length > 0 ? 0 : (this.#idleSeconds ?? CLAIM_WAIT_SECONDS),
       dialect: 'native',
       claimId: crypto.randomUUID(),
       ...(!this.#registrations.has('*') && { capabilities: [...this.#registrations.keys()] }),
@@ -207,6 +218,10 @@ export class Worker extends Emitter<WorkerEvents> {
       this.#isBusy = found.tasks.length > 0;
       this.#maxClaims = found.tasks.length === max ? Math.min(MAX_CLAIMS, this.#maxClaims + 1) : 1;
       for (const claimed of found.tasks) this.#start(claimed);
+      const isIdle = found.tasks.length === 0 && messages.length === 0 && this.#running.size === 0;
+      if (this.#idleSeconds !== undefined && isIdle) this.stop();
+      else if (found.tasks.length === 0 && messages.length === 0 && body.wait === 0)
+        await sleep(EMPTY_PAUSE_MS, this.#claiming.signal).catch(() => {});
     } catch (error) {
       putBack();
       if (this.#claiming.signal.aborted) this.#abortedClaims.add(body.claimId);
@@ -284,11 +299,13 @@ export class Worker extends Emitter<WorkerEvents> {
       abort.signal.addEventListener('abort', () => reject(abort.signal.reason), { once: true });
     });
     try {
-      const message = await Promise.race([this.#attempt(claimed, task, abort), aborted]).finally(() => {
+      const { message, error } = await Promise.race([this.#attempt(claimed, task, abort), aborted]).finally(() => {
         this.#working--;
       });
-      await Promise.race([this.#report(task, message, abort.signal), aborted]);
-      if (message.kind === 'result') this.emit('completed', { task, durationMs: performance.now() - begun });
+      const rejection = await Promise.race([this.#report(task, message, abort.signal), aborted]);
+      if (rejection) this.emit('failed', { task, error: rejection, willRetry: false });
+      else if (message.kind === 'result') this.emit('completed', { task, durationMs: performance.now() - begun });
+      else this.emit('failed', { task, error, willRetry: message.retryable === true });
     } catch (error) {
       this.#handleLoss(task, error);
     } finally {
@@ -297,14 +314,16 @@ export class Worker extends Emitter<WorkerEvents> {
   }
 
   /** What is to be said of the attempt: its result, or its failure. */
-  async #attempt(claimed: ClaimedTask, task: Task, abort: AbortController): Promise<JsonObject> {
+  async #attempt(
+    claimed: ClaimedTask,
+    task: Task,
+    abort: AbortController,
+  ): Promise<{ message: JsonObject; error?: unknown }> {
     try {
-      return await this.#runHandler(claimed, task, abort);
+      return { message: await this.#runHandler(claimed, task, abort) };
     } catch (error) {
       if (abort.signal.aborted || isLost(error)) throw error;
-      const failure = toFailure(error);
-      this.emit('failed', { task, error, willRetry: failure.retryable });
-      return { kind: 'failure', ...failure };
+      return { message: { kind: 'failure', ...toFailure(error) }, error };
     }
   }
 
@@ -328,22 +347,25 @@ export class Worker extends Emitter<WorkerEvents> {
     } else this.#handleCallError(error);
   }
 
-  /** Until it is accepted or the task is lost: what was done must not be done again only because the server was away. */
-  async #report(task: Task, said: JsonObject, signal: AbortSignal): Promise<void> {
+  /**
+   * Until it is accepted or the task is lost: what was done must not be done again only because the server was away. Returns why a
+   * result was rejected; its task has failed then.
+   */
+  async #report(task: Task, said: JsonObject, signal: AbortSignal): Promise<ParleyError | undefined> {
     const message = { ...said, taskId: task.id, attempt: task.attempt };
     for (;;) {
       try {
         const sent = this.#messages.send(message);
         this.#wake?.();
         await sent;
-        return;
+        return undefined;
       } catch (error) {
         if (signal.aborted || isLost(error) || isUnauthorized(error)) throw error;
         this.emit('error', error as Error);
         if (isPassing(error)) continue;
         if (said.kind !== 'result' || !(error instanceof ParleyError)) throw error;
-        this.emit('failed', { task, error, willRetry: false });
-        return this.#report(task, { kind: 'failure', ...toRejectedResult(error) }, signal);
+        await this.#report(task, { kind: 'failure', ...toRejectedResult(error) }, signal);
+        return error;
       }
     }
   }
