@@ -29,11 +29,13 @@ export const BatchView = z
     batchId: z.string(),
     status: z
       .enum(['open', ...BATCH_ENDS])
-      .describe('`success`: all tasks are completed; `partial`: some are; `failed`: none is'),
+      .describe('`success`: all tasks are completed; `partial`: some are; `failed`: none is; `cancelled`: by a call'),
     failFast: z.boolean(),
     createdAt: z.iso.datetime(),
     deadline: z.iso.datetime(),
     endedAt: z.iso.datetime().optional(),
+    cancelledBy: z.string().optional(),
+    cancelReason: z.string().optional(),
     results: z.array(BatchItemView).describe('in the order of the request'),
   })
   .meta({ id: 'Batch' });
@@ -55,6 +57,8 @@ export const toBatchSummary = (batch: Batch): z.output<typeof BatchSummary> => (
   createdAt: toIso(batch.createdAt),
   deadline: toIso(batch.deadline),
   endedAt: toIso(batch.endedAt),
+  cancelledBy: batch.cancelledBy,
+  cancelReason: batch.cancelReason,
   from: batch.from,
   items: batch.items.length,
   openItems: batch.openCount,
@@ -74,6 +78,8 @@ export const loadBatchView = async (deps: Deps, batch: Batch): Promise<BatchView
     createdAt: toIso(batch.createdAt),
     deadline: toIso(batch.deadline),
     endedAt: toIso(batch.endedAt),
+    cancelledBy: batch.cancelledBy,
+    cancelReason: batch.cancelReason,
     results: batch.items.map(({ kind, id }, index) => {
       const { isStopped: _stopped, ...end } = batch.itemEnds[index] ?? { status: 'open' };
       return { index, kind, id, ...shown.get(`${kind} ${id}`), ...end };
@@ -94,7 +100,7 @@ export const getBatch = async (
   return loadBatchView(deps, await waitUntil(deps, [pk], { waitMs, signal }, read, ({ status }) => status !== 'open'));
 };
 
-const getReadableBatch = async (deps: Deps, caller: Caller, id: string): Promise<Batch> => {
+export const getReadableBatch = async (deps: Deps, caller: Caller, id: string): Promise<Batch> => {
   const batch = await deps.records.get(batchRef(caller.project, id));
   if (batch && (caller.role === 'admin' || caller.registered.agent.id === batch.from)) return batch;
   throw batchNotFoundError(id);

@@ -43,7 +43,7 @@ export const batchNotFoundError = (id: string): ParleyError =>
   new ParleyError('batch_not_found', `There is no batch ${id}.`);
 
 /** Conditional on the version. The batch is then in the index of its requester's inbox. */
-export const buildBatchEndChange = ({ clock, config }: Deps, batch: Batch, why?: 'timeout'): Change => {
+export const buildBatchEndChange = ({ clock, config }: Deps, batch: Batch, why?: 'timeout' | 'cancelled'): Change => {
   const now = clock.now();
   const stopped: BatchItemEnd = { status: 'cancelled', isStopped: true };
   const ends = Object.fromEntries(batch.items.map((_, n) => [n, batch.itemEnds[n] ?? stopped]));

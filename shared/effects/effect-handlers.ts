@@ -20,6 +20,7 @@ import { reportBatchResult, reportTaskResult, reportTurnResult } from '../turns/
 import { completeUiAction } from '../turns/ui-actions/ui-action.ts';
 import { sendWakeup } from '../turns/wakeups/wakeups.ts';
 import { stopBatchItem } from '../workflows/batches/batch-lifecycle.ts';
+import { deliverGraphEnd } from '../workflows/graphs/deliver-graph-end.ts';
 import { cancelGraphNodes, reconcileGraph } from '../workflows/graphs/graph-lifecycle.ts';
 
 /** The dispatcher has replaced effects for NATS by queue messages. */
@@ -54,6 +55,7 @@ const HANDLERS: { [K in EffectKind]: EffectHandler<EffectOf<K>>['handle'] } = {
   reconcileDependents: forEach((deps, { of }) => reconcileDependents(deps, of)),
   reconcileGraph: forEach((deps, { project, graph }) => reconcileGraph(deps, project, graph)),
   cancelGraphNodes: forEach((deps, { of }) => cancelGraphNodes(deps, of)),
+  deliverGraphEnd: forEach((deps, { of }) => deliverGraphEnd(deps, of)),
   recordBatchItemEnd: forEach((deps, { project, batchMembership, end }) =>
     recordItemEnd(deps, project, batchMembership, end),
   ),

@@ -144,6 +144,7 @@ export const RECORDS = {
       'baggage',
       'reportsToInbox',
       'requestedAs',
+      'rerunOf',
     ],
     compressed: [
       'output',

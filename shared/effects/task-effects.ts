@@ -154,10 +154,10 @@ const buildTaskEvent = (
 
 /** The actor, if it is not the holder. */
 const buildEventActor = (type: TaskEventType, task: Task): JsonObject => {
-  const { cancelledBy, cancelReason, lastAnswer, retriedBy, retryReason, operationId } = task;
+  const { cancelledBy, cancelReason, lastAnswer, retriedBy, retryReason, operationId, rerunOf } = task;
   if (type === 'task.cancelled') return { cancelledBy, reason: cancelReason, operationId };
   if (type === 'task.input_given') return { answeredBy: lastAnswer?.by };
-  return type === 'task.requested' ? { retriedBy, reason: retryReason, operationId } : {};
+  return type === 'task.requested' ? { retriedBy, reason: retryReason, operationId, rerunOf } : {};
 };
 
 /** How long it could be claimed before it was, and how long it took from its creation to its end. */

@@ -20,7 +20,7 @@ export interface BatchItemEnd {
   isStopped?: true;
 }
 
-export const BATCH_ENDS = ['success', 'partial', 'failed', 'timeout'] as const;
+export const BATCH_ENDS = ['success', 'partial', 'failed', 'timeout', 'cancelled'] as const;
 export type BatchEnd = (typeof BATCH_ENDS)[number];
 
 /** Items that were requested together and have one outcome. */
@@ -55,6 +55,8 @@ export interface Batch extends Item {
   fingerprint: string;
   createdAt: number;
   endedAt?: number;
+  cancelledBy?: string;
+  cancelReason?: string;
   traceparent: string;
   tracestate?: string;
   baggage?: string;

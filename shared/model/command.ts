@@ -72,6 +72,8 @@ export interface TaskRequestCommand extends BaseMessage {
   onFailure?: OnFailure;
   batchMembership?: BatchMembership;
   graph?: string;
+  /** The ended task that it runs again. */
+  rerunOf?: string;
   /** Recorded as completed with this output. It is not claimed, but others may depend on it. */
   completed?: { output: Json };
   retry?: RetryPolicy;

@@ -34,6 +34,8 @@ export type Effect =
   /** A node has ended or was retried; all nodes are to be cancelled. */
   | { kind: 'reconcileGraph'; project: string; graph: string }
   | { kind: 'cancelGraphNodes'; of: Graph }
+  /** To the inbox of its requester. */
+  | { kind: 'deliverGraphEnd'; of: Graph }
   | { kind: 'recordBatchItemEnd'; project: string; batchMembership: BatchMembership; end: BatchItemEnd }
   /** A batch has ended before one of its items. */
   | { kind: 'stopBatchItem'; project: string; item: BatchItem }

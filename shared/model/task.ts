@@ -183,6 +183,9 @@ export interface Task extends Item {
   onFailure?: OnFailure;
   batchMembership?: BatchMembership;
   graph?: string;
+  /** The ended task that it runs again, and the last one that runs this one again. */
+  rerunOf?: string;
+  rerunAs?: string;
   /** Tasks that depend on it; absent for none. */
   dependentCount?: number;
   createdAt: number;

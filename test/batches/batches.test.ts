@@ -54,6 +54,32 @@ describe('batch', () => {
     assert.deepEqual([none.status, statuses(none)], ['failed', ['failed', 'cancelled']]);
   });
 
+  it('ends a batch that is cancelled with the ends of its completed items, and cancels the open ones', async (t) => {
+    const { parley, orchestrator, cook, batch, ids } = await begun(t, 3);
+    await complete(cook, ids[1]);
+    await settled(parley);
+    const path = `/v1/batches/${batch.batchId}/cancel`;
+    const other = await parley.agent('other');
+    assertRefused(await other.call('POST', path), 404, 'batch_not_found');
+    for (let times = 0; times < 2; times++) {
+      const { status, body } = await orchestrator.call('POST', path, { reason: 'no guests' });
+      assert.deepEqual(
+        [status, body.status, statuses(body)],
+        [200, 'cancelled', ['cancelled', 'completed', 'cancelled']],
+      );
+      assert.deepEqual([body.cancelledBy, body.cancelReason], ['orchestrator', 'no guests']);
+    }
+    await settled(parley);
+    for (const id of [ids[0], ids[2]]) assert.equal((await orchestrator.task(id ?? '')).state, 'cancelled');
+    const [message, ...more] = await orchestrator.inbox(20);
+    assert.deepEqual([message.type, message.payload.status, more], ['parley.batch', 'cancelled', []]);
+    assert.equal((await endsOf(parley)).length, 1);
+    const done = await begun(t, 1);
+    await complete(done.cook, done.ids[0]);
+    await view(done.orchestrator, done.batch.batchId, 20);
+    assertRefused(await done.orchestrator.call('POST', `/v1/batches/${done.batch.batchId}/cancel`), 409, 'batch_ended');
+  });
+
   it('ends a batch with timeout at its deadline, to the second, and cancels its open items', async (t) => {
     const { parley, orchestrator, cook, batch, ids } = await begun(t, 3, { deadlineSeconds: 60 });
     await complete(cook, ids[1]);

@@ -47,6 +47,27 @@ describe('graph end', () => {
     assert.deepEqual(await ends(parley), ['completed']);
   });
 
+  it('answers a call that waits when the graph ends, and tells its requester in the inbox, once for each end', async (t) => {
+    const { parley, orchestrator, graph, id, path, fail, finish } = await submitted(t, { soup: [] });
+    const graphMessages = async () =>
+      (await orchestrator.inbox()).filter(({ type }: { type: string }) => type === 'parley.graph');
+    assert.equal((await orchestrator.call('GET', path)).body.status, 'in_progress');
+    const waiting = orchestrator.call('GET', `${path}?wait=20`);
+    await fail('soup');
+    assert.equal((await waiting).body.status, 'failed');
+    await eventually(async () => assert.equal((await graphMessages()).length, 1));
+    const [{ payload }] = await graphMessages();
+    assert.partialDeepStrictEqual(payload, { graphId: graph.graphId, status: 'failed', nodes: 1 });
+    parley.clock.advance(1);
+    assert.equal((await orchestrator.call('POST', `/v1/tasks/${id('soup')}/retry`)).status, 202);
+    await settled(parley);
+    await finish('soup');
+    await eventually(async () => {
+      const told = (await graphMessages()).map((message) => message.payload.status);
+      assert.deepEqual(told, ['failed', 'completed']);
+    });
+  });
+
   it('publishes the end of a graph again after a retry of a failed node', async (t) => {
     const { parley, orchestrator, id, fail, finish, shown, reached } = await submitted(t, {
       soup: [],
@@ -87,8 +108,11 @@ describe('graph cancellation', () => {
       (await cook.inbox()).map(({ id: about, status }) => [about, status]),
       [[id('roast'), 'cancelled']],
     );
-    // Only the result of the first node: the canceller is not notified.
-    assert.equal((await orchestrator.inbox()).length, 1);
+    // Of the nodes only the result of the first one: the canceller is not notified.
+    await eventually(async () => {
+      const types = (await orchestrator.inbox()).map(({ type }) => type);
+      assert.deepEqual(types.toSorted(), ['parley.graph', undefined]);
+    });
     await eventually(async () => assert.deepEqual(await ends(parley), ['cancelled']));
     const again = await orchestrator.call('POST', `${path}/cancel`);
     assert.deepEqual([again.status, again.body.endedAt], [200, (await orchestrator.call('GET', path)).body.endedAt]);

@@ -145,6 +145,13 @@ export const ACCESS: Record<string, AccessRow> = {
     stranger: '404 task_not_found',
   },
   'POST /v1/tasks/{id}/cancel': { scope: 'operate', at: '/v1/tasks/:open/cancel', stranger: '404 task_not_found' },
+  'POST /v1/tasks/{id}/rerun': {
+    scope: 'operate',
+    at: '/v1/tasks/:done/rerun',
+    body: () => ({ input: 1 }),
+    status: 202,
+    stranger: '404 task_not_found',
+  },
   'POST /v1/tasks/cancel': {
     scope: 'operate',
     body: () => ({ filter: { type: 'none' } }),
@@ -182,6 +189,11 @@ export const ACCESS: Record<string, AccessRow> = {
     status: 202,
     stranger: '403 from_mismatch',
     foreign: '422 unknown_agent',
+  },
+  'POST /v1/batches/{id}/cancel': {
+    scope: 'operate',
+    at: '/v1/batches/:batch/cancel',
+    stranger: '404 batch_not_found',
   },
   'POST /v1/claims': { body: () => ({ agent: 'holder' }), by: 'holder', stranger: '403 from_mismatch' },
   'POST /v1/inbox/ack': {

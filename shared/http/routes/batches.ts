@@ -6,9 +6,10 @@ import { CLIENT_ID, CLIENT_ID_RULE, toCanonicalId } from '../../kernel/ids.ts';
 import { boundedArray } from '../../kernel/json/bounded-schemas.ts';
 import { jsonObject } from '../../kernel/json/parse-or-throw.ts';
 import { BATCH_ENDS } from '../../model/batch.ts';
+import { cancelBatch } from '../../workflows/batches/batch-lifecycle.ts';
 import { createBatch } from '../../workflows/batches/create-batch.ts';
 import { defineRoute, largeBodyLimit, type Route, waitSeconds } from '../route.ts';
-import { NoticesView, onBehalfOf } from './common-fields.ts';
+import { changeBody, NoticesView, onBehalfOf } from './common-fields.ts';
 import {
   agentName,
   commaSeparated,
@@ -88,6 +89,23 @@ export const batchRoutes: Route[] = [
     handle: async ({ deps, caller, params, query, longPoll }) => {
       const id = toCanonicalId(params.id ?? '');
       return { status: 200, body: await getBatch(deps, caller, id, query.wait, longPoll.startWait(query.wait)) };
+    },
+  }),
+  defineRoute({
+    operationId: 'cancelBatch',
+    method: 'POST',
+    path: '/v1/batches/{id}/cancel',
+    scope: 'operate',
+    summary: 'Cancel a batch and its open tasks',
+    body: changeBody,
+    responses: {
+      200: { description: 'The cancelled batch', schema: BatchView },
+      404: { description: 'No such batch' },
+      409: { description: '`batch_ended`: it has ended otherwise' },
+    },
+    handle: async ({ deps, caller, params, body }) => {
+      const batch = await cancelBatch(deps, caller, toCanonicalId(params.id ?? ''), body.reason);
+      return { status: 200, body: await loadBatchView(deps, batch) };
     },
   }),
 ];

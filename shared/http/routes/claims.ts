@@ -7,10 +7,12 @@ import { claimTasks, encodeClaimedTasks } from '../../tasks/commands/claim-tasks
 import { createTaskLogger, defineRoute, largeBodyLimit, type Route } from '../route.ts';
 import {
   instanceIdField,
+  leaseSeconds,
   onBehalfOf,
   readerDialectField,
   StepsView,
   TraceView,
+  toLeaseMs,
   wireMessageSchema,
 } from './common-fields.ts';
 import { MessageResults, receiveMessages } from './messages.ts';
@@ -32,7 +34,7 @@ export const claimRoutes: Route[] = [
         capabilities: boundedArray(z.string().max(128), { max: 256 })
           .optional()
           .describe('only these capabilities of the agent, or `security.*` for a domain that it serves'),
-        lease: z.number().min(1).max(86_400).optional().describe('the lease in seconds, at most `tasks.maxLeaseMs`'),
+        lease: leaseSeconds.describe('the lease in seconds, at most `tasks.maxLeaseMs`'),
         messages: boundedArray(jsonObject, { max: 25 })
           .optional()
           .describe('reports that are processed first, as in `POST /v1/messages`'),
@@ -86,7 +88,7 @@ export const claimRoutes: Route[] = [
         domains: body.domains,
         capabilities: body.capabilities,
         dialect: body.dialect,
-        leaseMs: body.lease && Math.min(body.lease * 1000, deps.config.tasks.maxLeaseMs),
+        leaseMs: toLeaseMs(deps, body.lease),
         signal,
         canReceive: () => longPoll.isValid(caller),
       };

@@ -1,9 +1,16 @@
 import * as z from 'zod';
 import { DIALECT_NAMES } from '../../dialects/registry.ts';
+import type { Deps } from '../../identity/deps.ts';
 import { jsonValue } from '../../kernel/json/parse-or-throw.ts';
 
 export const onBehalfOf = z.string().max(64).optional().describe('the agent, if an admin key acts for it');
 export const changeReason = z.string().min(1).max(500).optional().describe('is shown with each task');
+export const changeBody = z.strictObject({ reason: changeReason }).prefault({});
+
+export const leaseSeconds = z.number().min(1).max(86_400).optional();
+export const toLeaseMs = ({ config }: Deps, seconds: number | undefined): number | undefined =>
+  seconds && Math.min(seconds * 1000, config.tasks.maxLeaseMs);
+
 export const instanceIdField = z.string().min(1).max(128).optional();
 export const readerDialectField = z
   .enum(DIALECT_NAMES)

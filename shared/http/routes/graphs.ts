@@ -7,9 +7,15 @@ import { toCanonicalId } from '../../kernel/ids.ts';
 import { GRAPH_ENDS } from '../../model/graph.ts';
 import { createGraph } from '../../workflows/graphs/create-graph.ts';
 import { cancelGraph } from '../../workflows/graphs/graph-lifecycle.ts';
-import { GraphSummary, GraphView, getGraph, loadGraphView, toGraphSummary } from '../../workflows/graphs/graph-view.ts';
+import {
+  awaitGraph,
+  GraphSummary,
+  GraphView,
+  loadGraphView,
+  toGraphSummary,
+} from '../../workflows/graphs/graph-view.ts';
 import { buildGraphQuery } from '../../workflows/graphs/list-graphs.ts';
-import { defineRoute, largeBodyLimit, type Route } from '../route.ts';
+import { defineRoute, largeBodyLimit, type Route, waitSeconds } from '../route.ts';
 import { NoticesView, onBehalfOf } from './common-fields.ts';
 import {
   agentName,
@@ -76,12 +82,13 @@ export const graphRoutes: Route[] = [
     operationId: 'getGraph',
     method: 'GET',
     path: '/v1/graphs/{id}',
-    summary: 'Get a graph with the status of each node',
+    summary: 'Get a graph with the status of each node. With `wait`, the response comes when the graph ends',
+    query: z.strictObject({ wait: waitSeconds(25) }),
     responses: { 200: { description: 'The graph', schema: GraphView }, 404: { description: 'No such graph' } },
-    handle: async ({ deps, caller, params }) => ({
-      status: 200,
-      body: await getGraph(deps, caller, toCanonicalId(params.id ?? '')),
-    }),
+    handle: async ({ deps, caller, params, query, longPoll }) => {
+      const id = toCanonicalId(params.id ?? '');
+      return { status: 200, body: await awaitGraph(deps, caller, id, query.wait, longPoll.startWait(query.wait)) };
+    },
   }),
   defineRoute({
     operationId: 'cancelGraph',

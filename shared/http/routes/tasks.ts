@@ -5,20 +5,23 @@ import { resolveActor } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { ingestMessage } from '../../ingest/ingest-message.ts';
 import { ParleyError } from '../../kernel/errors.ts';
+import { CLIENT_ID, CLIENT_ID_RULE, toCanonicalId } from '../../kernel/ids.ts';
 import { toObjectOrEmpty } from '../../kernel/json/json.ts';
 import { jsonObject, jsonValue } from '../../kernel/json/parse-or-throw.ts';
 import { buildOutcome } from '../../model/delivery.ts';
 import type { HistoryEntry } from '../../model/history.ts';
 import { isOpen, type Task } from '../../model/task.ts';
+import { PRIORITIES } from '../../ports/queues.ts';
 import { answerTask } from '../../tasks/commands/answer-task.ts';
 import { cancelTask, releaseTask, renewLease, retryTask } from '../../tasks/commands/manage-task.ts';
+import { rerunTask } from '../../tasks/commands/rerun-task.ts';
 import { canReadTask } from '../../tasks/queries/can-read-task.ts';
 import { getTask, isInProgress } from '../../tasks/queries/get-task.ts';
 import { buildTaskQuery } from '../../tasks/queries/list-tasks.ts';
 import { encodeTask, loadTaskView, TaskView, toTaskView } from '../../tasks/queries/task-view.ts';
 import { defineRoute, largeBodyLimit, type Route, waitSeconds } from '../route.ts';
 import { artifactRoutes } from './artifacts.ts';
-import { changeReason, NoticesView, onBehalfOf } from './common-fields.ts';
+import { changeBody, leaseSeconds, NoticesView, onBehalfOf, toLeaseMs } from './common-fields.ts';
 import { deadLetterRoutes } from './dead-letters.ts';
 import { LIST_DESCRIPTION, listQuery, loadPage } from './list-query.ts';
 import { resolveTaskId } from './resolve-task-id.ts';
@@ -28,8 +31,6 @@ import { TaskPageView } from './task-page.ts';
 
 /** The dialect itself checks it, as any message. */
 const TaskFormatRequest = jsonObject.meta({ $ref: `#/components/schemas/${taskFormatDialect.name}` });
-
-const changeBody = z.strictObject({ reason: changeReason }).prefault({});
 
 const notFound = { 404: { description: 'No such task' } };
 
@@ -178,12 +179,44 @@ export const taskRoutes: Route[] = [
     }),
   }),
   defineRoute({
+    operationId: 'rerunTask',
+    method: 'POST',
+    path: '/v1/tasks/{id}/rerun',
+    scope: 'operate',
+    summary: 'Run a task that has ended again, with the same or another input, as a new task',
+    bodyBytes: largeBodyLimit,
+    body: z
+      .strictObject({
+        id: z.string().regex(CLIENT_ID, CLIENT_ID_RULE).overwrite(toCanonicalId).optional().describe('of the new task'),
+        input: jsonValue.optional().describe('by default that of the old task'),
+        priority: z.enum(PRIORITIES).optional().describe('by default that of the old task'),
+      })
+      .prefault({}),
+    responses: {
+      200: { description: 'A duplicate: the task with this `id` had been accepted before', schema: TaskView },
+      202: { description: 'The new task. Its `rerunOf` is the old one', schema: TaskView.extend(NoticesView.shape) },
+      ...notFound,
+      409: { description: 'The task is still open' },
+    },
+    handle: async ({ deps, caller, body, trace, ...call }) => {
+      const id = await resolveTaskId(deps, caller, call);
+      const { duplicate, task, notices } = await rerunTask(deps, caller, id, { ...body, trace });
+      return { status: duplicate ? 200 : 202, body: { ...toTaskView(task), notices } };
+    },
+  }),
+  defineRoute({
     operationId: 'renewLease',
     method: 'POST',
     path: '/v1/tasks/{id}/renew',
     summary: 'Renew the lease of a claimed task',
     ingress: 'none',
-    body: z.strictObject({ agent: onBehalfOf, attempt: z.number().int().min(1).optional() }).prefault({}),
+    body: z
+      .strictObject({
+        agent: onBehalfOf,
+        attempt: z.number().int().min(1).optional(),
+        lease: leaseSeconds.describe('a longer lease in seconds, also for later renewals; at most `tasks.maxLeaseMs`'),
+      })
+      .prefault({}),
     responses: {
       200: { description: 'The task with its new lease', schema: TaskView },
       ...notFound,
@@ -191,10 +224,10 @@ export const taskRoutes: Route[] = [
     },
     handle: async ({ deps, caller, body, ...call }) => {
       const holder = await resolveActor(deps, caller, body.agent);
-      return {
-        status: 200,
-        body: toTaskView(await renewLease(deps, holder, await resolveTaskId(deps, caller, call), body.attempt)),
-      };
+      const { attempt } = body;
+      const leaseMs = toLeaseMs(deps, body.lease);
+      const id = await resolveTaskId(deps, caller, call);
+      return { status: 200, body: toTaskView(await renewLease(deps, holder, id, { attempt, leaseMs })) };
     },
   }),
   defineRoute({

@@ -167,7 +167,7 @@ const getEntryStatus = (eventType: string, { error, status }: ParleyEvent['data'
 
 const getBatchStatus = (status: unknown): AuditLogEntry['status'] => {
   if (status === 'timeout') return 'timeout';
-  return status === 'failed' ? 'error' : 'success';
+  return status === 'failed' || status === 'cancelled' ? 'error' : 'success';
 };
 
 const toNumber = (value: unknown): number => (typeof value === 'number' ? value : 0);

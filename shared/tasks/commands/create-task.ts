@@ -278,6 +278,7 @@ const buildTask = (
     onFailure: request.onFailure,
     batchMembership: request.batchMembership,
     graph: request.graph,
+    rerunOf: request.rerunOf,
     createdAt: now,
     ttlSeconds: request.ttlSeconds,
     deadline,

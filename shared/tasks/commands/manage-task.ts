@@ -1,7 +1,7 @@
 import type { RegisteredAgent } from '../../identity/agents/agent.ts';
 import { type Caller, getCallerName } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
-import { ParleyError } from '../../kernel/errors.ts';
+import type { ParleyError } from '../../kernel/errors.ts';
 import type { Task } from '../../model/task.ts';
 import { type Change, mergeChanges } from '../../ports/conditions.ts';
 import { buildWaitAgainChange, isEndedByDependency } from '../dependencies/dependency-transitions.ts';
@@ -17,6 +17,7 @@ import {
 import { buildOptimisticRenewal, buildRenewTransition } from '../transitions/holder-transitions.ts';
 import { applyTo, requireAssignedTo, requireAttempt } from '../transitions/rules.ts';
 import { toActor } from './apply-report.ts';
+import { checkRequester } from './assert-requester.ts';
 import { resolveDestination } from './resolve-destination.ts';
 import { taskNotFoundError, updateTask } from './update-task.ts';
 
@@ -56,14 +57,26 @@ export const prepareRetry = async (
   };
 };
 
-export const renewLease = async (deps: Deps, holder: RegisteredAgent, id: string, attempt?: number): Promise<Task> => {
+export const renewLease = async (
+  deps: Deps,
+  holder: RegisteredAgent,
+  id: string,
+  { attempt, leaseMs }: { attempt?: number | undefined; leaseMs?: number | undefined } = {},
+): Promise<Task> => {
   const by = toActor(deps, holder);
   const { project } = holder.agent;
   const caller: Caller = { project, role: 'agent', registered: holder };
   const done = await withResolvedTaskId(deps, project, id, (taskId) =>
-    updateTask(deps, project, taskId, buildOptimisticRenewal(by, attempt), (task) =>
-      // Others do not learn that the task exists.
-      canReadTask(caller, task) ? applyTo(task, buildRenewTransition(by, attempt, task)) : taskNotFoundError(id),
+    updateTask(
+      deps,
+      project,
+      taskId,
+      leaseMs === undefined ? buildOptimisticRenewal(by, attempt) : undefined,
+      (task) =>
+        // Others do not learn that the task exists.
+        canReadTask(caller, task)
+          ? applyTo(task, buildRenewTransition(by, attempt, { ...task, ...(leaseMs !== undefined && { leaseMs }) }))
+          : taskNotFoundError(id),
     ),
   );
   return done.outcome === 'changed' ? done.after : done.record;
@@ -111,13 +124,8 @@ export const updateAsRequester = async (
 ): Promise<Task> => {
   const done = await withResolvedTaskId(deps, caller.project, id, (taskId) =>
     updateTask(deps, caller.project, taskId, undefined, (task) => {
-      if (!canReadTask(caller, task)) return new ParleyError('task_not_found', `There is no task ${id}.`);
-      if (caller.role === 'agent' && caller.registered.agent.id !== task.from) {
-        return new ParleyError(
-          'forbidden',
-          `Only ${task.from}, who asked for the task ${id}, or an admin key may do this.`,
-        );
-      }
+      const issue = checkRequester(caller, task, id);
+      if (issue) return issue;
       return decide(task);
     }),
   );

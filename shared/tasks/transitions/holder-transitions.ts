@@ -201,7 +201,9 @@ const computeRenewedLease = ({ leaseMs, leaseUntil = 0 }: Task, { now, limits }:
 /** With the usual lease, or the longer one of the task. */
 export const buildRenewTransition = (by: Actor, attempt?: number, task?: Task): Transition => ({
   rules: [requireHolder(by.agent), ...requireAttempt(attempt)],
-  change: { set: { leaseUntil: task ? computeRenewedLease(task, by) : by.now + by.limits.leaseMs } },
+  change: {
+    set: { leaseUntil: task ? computeRenewedLease(task, by) : by.now + by.limits.leaseMs, leaseMs: task?.leaseMs },
+  },
 });
 
 /** A blind write for the usual lease. */

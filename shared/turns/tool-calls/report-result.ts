@@ -102,5 +102,6 @@ export const reportBatchResult = async (deps: Deps, batch: Batch, call: ToolCall
       error_code: end?.error?.code,
     };
   });
-  await sendCallReport(deps, batch, call, status, { result: { status, results } });
+  const outcome = status === 'cancelled' ? 'canceled' : status;
+  await sendCallReport(deps, batch, call, outcome, { result: { status: outcome, results } });
 };

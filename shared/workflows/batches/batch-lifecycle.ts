@@ -1,17 +1,20 @@
-import { toDirectMessage } from '../../batches/batch-view.ts';
-import { buildBatchEndChange, recordItemEnd } from '../../batches/record-item-end.ts';
+import { getReadableBatch, toDirectMessage } from '../../batches/batch-view.ts';
+import { batchNotFoundError, buildBatchEndChange, recordItemEnd } from '../../batches/record-item-end.ts';
 import { getEncoder } from '../../dialects/encoder-registry.ts';
 import { getDialect } from '../../dialects/registry.ts';
+import { type Caller, getCallerName } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
+import { ParleyError } from '../../kernel/errors.ts';
 import { SYSTEM_SENDER } from '../../kernel/ids.ts';
 import type { JsonObject } from '../../kernel/json/json.ts';
 import { type Batch, type BatchItem, batchRef } from '../../model/batch.ts';
 import type { Effect } from '../../model/effect.ts';
 import { taskRef } from '../../model/task.ts';
 import { buildBatchRelay } from '../../nats/relay-item.ts';
-import { equals } from '../../ports/conditions.ts';
+import { equals, mergeChanges } from '../../ports/conditions.ts';
 import type { ParleyEvent } from '../../ports/events.ts';
 import type { RecordChange } from '../../ports/records.ts';
+import { updateWithRetry } from '../../storage/update-with-retry.ts';
 import { buildCancelTransition, toTransitionContext } from '../../tasks/transitions/end-and-requeue.ts';
 import { toConditionalUpdate } from '../../tasks/transitions/rules.ts';
 import { forceStop } from '../../turns/lifecycle/stop-turn.ts';
@@ -59,6 +62,21 @@ export const onBatchTimer = async (deps: Deps, batch: Batch): Promise<void> => {
     const due = batch.status === 'open' ? { set: { due: batch.deadline } } : { unset: ['due'] };
     await deps.records.update(ref, { ...due, if: equals('v', batch.v) }, deps.newId());
   }
+};
+
+/** Its open items are stopped. Idempotent. */
+export const cancelBatch = async (deps: Deps, caller: Caller, id: string, reason?: string): Promise<Batch> => {
+  await getReadableBatch(deps, caller, id);
+  const by = { cancelledBy: getCallerName(caller), cancelReason: reason };
+  const ref = batchRef(caller.project, id);
+  const done = await updateWithRetry(deps.records, ref, deps.newId(), undefined, (batch) => {
+    if (!batch) throw batchNotFoundError(id);
+    if (batch.status === 'cancelled') return 'unchanged';
+    if (batch.status !== 'open')
+      throw new ParleyError('batch_ended', `The batch ${id} has ended: it is ${batch.status}.`);
+    return mergeChanges(buildBatchEndChange(deps, batch, 'cancelled'), { set: by });
+  });
+  return done.outcome === 'changed' ? done.after : done.record;
 };
 
 /** Open items are stopped when the batch ends. */

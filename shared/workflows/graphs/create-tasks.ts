@@ -56,7 +56,10 @@ export const computeGraphEffects = ({ before, after }: RecordChange<Graph>): Eff
   // A rejected node may have been the last open one.
   if (before?.pendingRequests && !after.pendingRequests)
     effects.push({ kind: 'reconcileGraph', project: after.project, graph: after.id });
-  if (after.end && !before?.end) effects.push({ kind: 'publish', event: buildGraphEvent('graph.ended', after) });
+  if (after.end && !before?.end) {
+    effects.push({ kind: 'publish', event: buildGraphEvent('graph.ended', after) });
+    effects.push({ kind: 'deliverGraphEnd', of: after });
+  }
   return effects;
 };
 

@@ -5,6 +5,7 @@ import { ParleyError } from '../../kernel/errors.ts';
 import { GRAPH_ENDS, type Graph, type GraphNode, graphRef } from '../../model/graph.ts';
 import { isAssigned, type Task, taskRef } from '../../model/task.ts';
 import { toIso } from '../../ports/clock.ts';
+import { waitUntil } from '../../storage/wait-until.ts';
 import { TaskView, toTaskView } from '../../tasks/queries/task-view.ts';
 
 const { status, state, input, error, metadata, progress } = TaskView.shape;
@@ -58,8 +59,21 @@ export const toGraphSummary = (graph: Graph): z.output<typeof GraphSummary> => (
   nodes: graph.nodes.length,
 });
 
+/** With `waitMs`, returns when the graph has ended, or after that time. */
+export const awaitGraph = (
+  deps: Deps,
+  caller: Caller,
+  id: string,
+  waitMs: number,
+  signal: AbortSignal | undefined,
+): Promise<GraphView> => {
+  const read = (): Promise<GraphView> => getGraph(deps, caller, id);
+  const { pk } = graphRef(caller.project, id);
+  return waitUntil(deps, [pk], { waitMs, signal }, read, (graph) => graph.status !== 'in_progress');
+};
+
 /** For the requester, or for the holder of a node with what it may see. */
-export const getGraph = async (deps: Deps, caller: Caller, id: string): Promise<GraphView> => {
+const getGraph = async (deps: Deps, caller: Caller, id: string): Promise<GraphView> => {
   const graph = await deps.records.get(graphRef(caller.project, id));
   if (!graph) throw graphNotFoundError(id);
   const tasks = await listNodeTasks(deps, graph);

@@ -107,6 +107,8 @@ export const tellStory = async (parley: TestParley, send: Send): Promise<void> =
   await send(editor, 'listOperations', { query: { status: 'completed' } });
   await send(editor, 'retryTasks', { body: { filter: { error: 'no_sources' }, dryRun: true } });
 
+  await send(editor, 'rerunTask', { params: { id: BRIEFING }, body: { input: { topic: 'currents' } } });
+
   const { body: inbox } = await send(editor, 'readInbox', { query: { max: '1' } });
   await send(editor, 'acknowledgeMessages', { body: { ids: [inbox.messages[0].id] } });
 
@@ -146,6 +148,7 @@ export const tellStory = async (parley: TestParley, send: Send): Promise<void> =
   await send(editor, 'requestBatch', { body: { batchId: BATCH, tasks, failFast: false, deadlineSeconds: 3600 } });
   await send(editor, 'listBatches', { query: { status: 'open' } });
   await send(editor, 'getBatch', { params: { id: BATCH } });
+  await send(editor, 'cancelBatch', { params: { id: BATCH }, body: { reason: 'no longer needed' } });
 
   const alert = await editor.call(
     'POST',
