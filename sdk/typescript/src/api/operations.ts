@@ -56,6 +56,8 @@ export interface Operations {
   callAgentMethod: { args: { agent: string; body: Schemas['CallAgentMethodRequest'] }; result: Schemas['CallAgentMethodResponse'] };
   /** A2A over JSON-RPC, for the whole project or, with a tenant, for one agent */
   callGatewayMethod: { args: { body: Schemas['CallGatewayMethodRequest'] }; result: Schemas['CallGatewayMethodResponse'] };
+  /** Cancel a batch and its open tasks */
+  cancelBatch: { args: { id: string; body?: Schemas['CancelBatchRequest'] }; result: Schemas['Batch'] };
   /** Cancel all open nodes of a graph */
   cancelGraph: { args: { id: string }; result: Schemas['Graph'] };
   /** Cancel a task */
@@ -104,8 +106,8 @@ export interface Operations {
   getCommonVersion: { args: { id: string; with: string }; result: Schemas['GetCommonVersionResponse'] };
   /** The agent card of the whole project */
   getGatewayCard: { args: Record<never, never>; result: Schemas['GetGatewayCardResponse'] };
-  /** Get a graph with the status of each node */
-  getGraph: { args: { id: string }; result: Schemas['Graph'] };
+  /** Get a graph with the status of each node. With `wait`, the response comes when the graph ends */
+  getGraph: { args: { id: string; wait?: number }; result: Schemas['Graph'] };
   /** Check whether Parley and its storage respond */
   getHealth: { args: Record<never, never>; result: Schemas['Health'] };
   /** Get a page for people that says what this is, and where to go on */
@@ -208,6 +210,8 @@ export interface Operations {
   requestGraph: { args: { agent?: string; body: Schemas['RequestGraphRequest'] }; result: Schemas['Graph'] | Schemas['RequestGraphResponse'] };
   /** Request a task with a Task Format message. With `wait`, the response comes when the task ends or asks for input */
   requestTask: { args: { wait?: number; body: { [field: string]: unknown } }; result: Schemas['RequestTaskResponse'] };
+  /** Run a task that has ended again, with the same or another input, as a new task */
+  rerunTask: { args: { id: string; body?: Schemas['RerunTaskRequest'] }; result: Schemas['Task'] | Schemas['RerunTaskResponse'] };
   /** Retry dead letters: those in `ids`, or the newest */
   retryDeadLetters: { args: { body?: Schemas['RetryDeadLettersRequest'] }; result: Schemas['RetryDeadLettersResponse'] };
   /** Retry a failed or expired task */
@@ -259,6 +263,7 @@ export const OPERATIONS: { readonly [Name in keyof Operations]: string } = {
   appendToBox: 'POST /v1/boxes/{id}/append',
   callAgentMethod: 'POST /a2a/{agent}',
   callGatewayMethod: 'POST /a2a',
+  cancelBatch: 'POST /v1/batches/{id}/cancel',
   cancelGraph: 'POST /v1/graphs/{id}/cancel',
   cancelTask: 'POST /v1/tasks/{id}/cancel',
   cancelTasks: 'POST /v1/tasks/cancel',
@@ -335,6 +340,7 @@ export const OPERATIONS: { readonly [Name in keyof Operations]: string } = {
   requestBatch: 'POST /v1/batches',
   requestGraph: 'POST /v1/graphs',
   requestTask: 'POST /v1/tasks',
+  rerunTask: 'POST /v1/tasks/{id}/rerun',
   retryDeadLetters: 'POST /v1/dead-letters/retry',
   retryTask: 'POST /v1/tasks/{id}/retry',
   retryTasks: 'POST /v1/tasks/retry',

@@ -249,6 +249,10 @@ export interface Schemas {
     progress?: unknown;
     /** who cancelled it; `parley` if a graph skipped it */
     cancelledBy?: string;
+    /** the ended task that this one runs again */
+    rerunOf?: string;
+    /** the last task that runs this one again */
+    rerunAs?: string;
     cancelReason?: string;
     /** of the last retry by hand */
     retryReason?: string;
@@ -334,6 +338,10 @@ export interface Schemas {
     progress?: unknown;
     /** who cancelled it; `parley` if a graph skipped it */
     cancelledBy?: string;
+    /** the ended task that this one runs again */
+    rerunOf?: string;
+    /** the last task that runs this one again */
+    rerunAs?: string;
     cancelReason?: string;
     /** of the last retry by hand */
     retryReason?: string;
@@ -364,10 +372,99 @@ export interface Schemas {
     /** is shown with each task */
     reason?: string;
   };
+  RerunTaskRequest: {
+    /** of the new task */
+    id?: string;
+    /** by default that of the old task */
+    input?: unknown;
+    /** by default that of the old task */
+    priority?: 'critical' | 'high' | 'normal' | 'low';
+  };
+  RerunTaskResponse: {
+    id: string;
+    status: 'pending' | 'in_progress' | 'input_required' | 'completed' | 'failed' | 'cancelled';
+    result?: unknown;
+    artifacts?: {
+      name: string;
+      type: string;
+      [field: string]: unknown;
+    }[];
+    /** the question of the agent, while the status is `input_required` */
+    input?: unknown;
+    /** the reason of the failure */
+    error?: Schemas['TaskError'];
+    metadata: {
+      startedAt?: string;
+      completedAt?: string;
+      duration_ms?: number;
+      agent?: string;
+      retryCount: number;
+      [field: string]: unknown;
+    };
+    /** more precise than `status` */
+    state: 'waiting' | 'requested' | 'claimed' | 'in_progress' | 'input_required' | 'completed' | 'failed' | 'expired' | 'cancelled';
+    type: string;
+    /** the input of the task */
+    payload?: unknown;
+    domain?: string;
+    priority: 'critical' | 'high' | 'normal' | 'low';
+    dialect: string;
+    from: string;
+    to?: string;
+    conversationId?: string;
+    user?: string;
+    parentTaskId?: string;
+    /** the graph that the task belongs to */
+    graphId?: string;
+    /** the dependencies that are not completed yet */
+    dependencies?: string[];
+    /** the ids of the first 100 subtasks */
+    subtasks?: string[];
+    createdAt: string;
+    /** the end of its time to live */
+    expiresAt?: string;
+    /** the time of the next attempt */
+    retryAt?: string;
+    /** the error of the last attempt, while the task is open */
+    lastError?: Schemas['TaskError'];
+    attempt: number;
+    maxAttempts: number;
+    lease?: {
+      until: string;
+    };
+    /** the message of the agent that claimed it */
+    claim?: unknown;
+    progress?: unknown;
+    /** who cancelled it; `parley` if a graph skipped it */
+    cancelledBy?: string;
+    /** the ended task that this one runs again */
+    rerunOf?: string;
+    /** the last task that runs this one again */
+    rerunAs?: string;
+    cancelReason?: string;
+    /** of the last retry by hand */
+    retryReason?: string;
+    /** the bulk operation that cancelled or retried it last */
+    operationId?: string;
+    /** whether the task is a dead letter */
+    deadLettered: boolean;
+    traceparent: string;
+    tracestate?: string;
+    baggage?: string;
+    history?: {
+      at: string;
+      event: string;
+      [field: string]: unknown;
+    }[];
+    /** warnings about an accepted message */
+    notices?: string[];
+  };
   RenewLeaseRequest: {
     /** the agent, if an admin key acts for it */
     agent?: string;
     attempt?: number;
+    /** a longer lease in seconds, also for later renewals; at most `tasks.maxLeaseMs` */
+    lease?: number;
   };
   ReleaseTaskRequest: {
     /** the agent, if an admin key acts for it */
@@ -542,12 +639,14 @@ export interface Schemas {
   };
   BatchSummary: {
     batchId: string;
-    /** `success`: all tasks are completed; `partial`: some are; `failed`: none is */
-    status: 'open' | 'success' | 'partial' | 'failed' | 'timeout';
+    /** `success`: all tasks are completed; `partial`: some are; `failed`: none is; `cancelled`: by a call */
+    status: 'open' | 'success' | 'partial' | 'failed' | 'timeout' | 'cancelled';
     failFast: boolean;
     createdAt: string;
     deadline: string;
     endedAt?: string;
+    cancelledBy?: string;
+    cancelReason?: string;
     from: string;
     items: number;
     openItems: number;
@@ -568,12 +667,14 @@ export interface Schemas {
   };
   Batch: {
     batchId: string;
-    /** `success`: all tasks are completed; `partial`: some are; `failed`: none is */
-    status: 'open' | 'success' | 'partial' | 'failed' | 'timeout';
+    /** `success`: all tasks are completed; `partial`: some are; `failed`: none is; `cancelled`: by a call */
+    status: 'open' | 'success' | 'partial' | 'failed' | 'timeout' | 'cancelled';
     failFast: boolean;
     createdAt: string;
     deadline: string;
     endedAt?: string;
+    cancelledBy?: string;
+    cancelReason?: string;
     /** in the order of the request */
     results: ({
       index: number;
@@ -591,12 +692,14 @@ export interface Schemas {
   };
   RequestBatchResponse: {
     batchId: string;
-    /** `success`: all tasks are completed; `partial`: some are; `failed`: none is */
-    status: 'open' | 'success' | 'partial' | 'failed' | 'timeout';
+    /** `success`: all tasks are completed; `partial`: some are; `failed`: none is; `cancelled`: by a call */
+    status: 'open' | 'success' | 'partial' | 'failed' | 'timeout' | 'cancelled';
     failFast: boolean;
     createdAt: string;
     deadline: string;
     endedAt?: string;
+    cancelledBy?: string;
+    cancelReason?: string;
     /** in the order of the request */
     results: ({
       index: number;
@@ -613,6 +716,10 @@ export interface Schemas {
     })[];
     /** warnings about an accepted message */
     notices?: string[];
+  };
+  CancelBatchRequest: {
+    /** is shown with each task */
+    reason?: string;
   };
   CancelTasksRequest: {
     /** as in `GET /v1/tasks`; at least one field */
