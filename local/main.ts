@@ -31,6 +31,7 @@ const startEmbedded = async (options: ServerOptions): Promise<void> => {
     adminKey,
     log,
     natsState: () => natsSide?.getState(),
+    hasConsole: true,
     acceptDamage: options.acceptsDamage,
     onFailure: (error) => exitWithError(formatStartupError(error, options)),
   });
