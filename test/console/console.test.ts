@@ -13,6 +13,27 @@ const browser = await startBrowser(OWNER);
 const lancelot = await server.agent('lancelot');
 const galahad = await server.agent('galahad', { capabilities: ['security.briefing', 'intel.weather'] });
 
+const PATHS = [
+  '',
+  'for-you',
+  'submit?capability=security.briefing',
+  'tasks',
+  'tasks/ID',
+  'dead-letters',
+  'graphs',
+  'graphs?kind=batches',
+  'turns',
+  'agents',
+  'agents/galahad',
+  'agents?register=true',
+  'queues?show=all',
+  'map',
+  'events',
+  'violations',
+  'violations?kind=gaps',
+  'nowhere',
+];
+
 const newTab = (options = {}) => openTab(OWNER, browser, server.address, options);
 const ask = async (taskId: string, payload: object): Promise<void> => {
   const reply = await server.admin.call('POST', '/v1/messages', {
@@ -165,7 +186,7 @@ describe('the console', () => {
     await tab.signIn(server.adminKey);
     for (const colorScheme of ['light', 'dark'] as const) {
       await tab.page.emulateMedia({ colorScheme });
-      for (const path of ['', 'tasks', `tasks/${id}`, 'nowhere']) {
+      for (const path of PATHS.map((one) => one.replace('ID', id))) {
         await tab.show(path);
         await tab.page.locator('h1').waitFor();
         await eventually(async () => assert.equal(await tab.page.locator('[aria-busy]').count(), 0));

@@ -2,12 +2,45 @@ import type { ComponentType } from 'preact';
 import { href, steps } from '../state/router.ts';
 import { Empty } from '../ui/basics.tsx';
 import { Page } from '../ui/page.tsx';
+import { AgentPage } from './agents/agent-page.tsx';
+import { Agents } from './agents/agents.tsx';
+import { DeadLetters } from './dead-letters/dead-letters.tsx';
+import { Events } from './events/events.tsx';
+import { ForYou } from './for-you/for-you.tsx';
+import { BatchPage } from './graphs/batch-page.tsx';
+import { GraphPage } from './graphs/graph-page.tsx';
+import { Graphs } from './graphs/graphs.tsx';
+import { MapPage } from './map/map.tsx';
 import { Overview } from './overview/overview.tsx';
+import { Queues } from './queues/queues.tsx';
+import { Submit } from './submit/submit.tsx';
 import { TaskPage } from './task/task-page.tsx';
 import { Tasks } from './tasks/tasks.tsx';
+import { TurnPage } from './turns/turn-page.tsx';
+import { Turns } from './turns/turns.tsx';
+import { Violations } from './violations/violations.tsx';
 
-const LISTS: Record<string, ComponentType> = { '': Overview, tasks: Tasks };
-const DETAILS: Record<string, ComponentType<{ id: string }>> = { tasks: TaskPage };
+const LISTS: Record<string, ComponentType> = {
+  '': Overview,
+  'for-you': ForYou,
+  submit: Submit,
+  tasks: Tasks,
+  'dead-letters': DeadLetters,
+  graphs: Graphs,
+  turns: Turns,
+  agents: Agents,
+  queues: Queues,
+  map: MapPage,
+  events: Events,
+  violations: Violations,
+};
+const DETAILS: Record<string, ComponentType<{ id: string }>> = {
+  tasks: TaskPage,
+  graphs: GraphPage,
+  batches: BatchPage,
+  turns: TurnPage,
+  agents: AgentPage,
+};
 
 const NotFound = () => (
   <Page title="No such page" name="No such page">

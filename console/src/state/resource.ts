@@ -11,9 +11,9 @@ export interface Resource<T> {
   reload: () => void;
 }
 
-interface Options {
+interface Options<T> {
   /** Which events make it old. */
-  when?: (event: ParleyEvent) => boolean;
+  when?: (event: ParleyEvent, data: T | undefined) => boolean;
   everyMs?: number;
   /** The least time between two loads. */
   restMs?: number;
@@ -23,7 +23,7 @@ interface Options {
 export const useResource = <T>(
   id: string,
   load: (abort: AbortSignal) => Promise<T>,
-  { when, everyMs, restMs = 1000 }: Options = {},
+  { when, everyMs, restMs = 1000 }: Options<T> = {},
 ): Resource<T> => {
   const state = useMemo(() => {
     const data = signal<T | undefined>(undefined);
@@ -59,7 +59,8 @@ export const useResource = <T>(
   }, [id]);
   useEffect(() => {
     void state.run();
-    const leave = when && subscribe((events) => events.some(when) && state.schedule());
+    const leave =
+      when && subscribe((events) => events.some((event) => when(event, state.data.peek())) && state.schedule());
     const timer = everyMs === undefined ? undefined : setInterval(state.schedule, everyMs);
     const seen = returns.peek();
     const leaveReturns = returns.subscribe((count) => count !== seen && state.schedule());

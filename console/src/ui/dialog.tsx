@@ -15,6 +15,8 @@ export const Dialog = ({ title, onClose, children, isWide = false }: DialogProps
   useEffect(() => {
     const dialog = element.current;
     dialog?.showModal();
+    // The browser would begin with the button that closes it.
+    dialog?.querySelector<HTMLElement>('input, select, textarea, .primary')?.focus();
     return () => dialog?.close();
   }, []);
   return (

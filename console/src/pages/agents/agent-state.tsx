@@ -21,4 +21,6 @@ export const AgentState = ({ agent }: { agent: Agent }) => {
   );
 };
 
+export const toAgentTone = (agent: Agent): Tone => toState(agent)[1];
+
 export const isTroubled = (agent: Agent): boolean => toState(agent)[1] === 'bad';

@@ -8,6 +8,7 @@ import { Empty, Time } from '../../ui/basics.tsx';
 import { Card, Loaded, Page } from '../../ui/page.tsx';
 import { AgentState, isTroubled } from '../agents/agent-state.tsx';
 import { QueueTable } from '../queues/queue-rows.tsx';
+import { Activity } from './activity.tsx';
 import { Tile } from './tiles.tsx';
 
 const EVERY_MS = 5000;
@@ -57,7 +58,8 @@ export const Overview = () => {
   return (
     <Page title="Overview" name="Overview">
       <Loaded from={counts}>{(data) => <Tiles counts={data} agents={agents.data.value?.agents ?? []} />}</Loaded>
-      <div class="columns even">
+      <Activity />
+      <div class="columns uneven">
         <Card title="Queues" aside={<a href={href(['queues'])}>All queues</a>} isFlush>
           <Loaded from={queues}>
             {({ queues: found }) => {

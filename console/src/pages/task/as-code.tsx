@@ -3,6 +3,7 @@ import { BASE } from '../../api/base.ts';
 import type { Task } from '../../api/types.ts';
 import { CodeView } from '../../ui/json-view.tsx';
 import { Card } from '../../ui/page.tsx';
+import { Tabs } from '../../ui/tabs.tsx';
 
 const quote = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
@@ -30,13 +31,12 @@ export const AsCode = ({ task }: { task: Task }) => {
   const way = useSignal('curl');
   return (
     <Card title="The same request as code">
-      <div class="tabs" role="group" aria-label="Language">
-        {Object.keys(WAYS).map((name) => (
-          <button key={name} type="button" aria-pressed={way.value === name} onClick={() => (way.value = name)}>
-            {name}
-          </button>
-        ))}
-      </div>
+      <Tabs
+        label="Language"
+        options={Object.keys(WAYS).map((name) => [name, name] as const)}
+        value={way.value}
+        onChange={(name) => (way.value = name)}
+      />
       <CodeView text={WAYS[way.value]?.(task) ?? ''} label="the code" />
     </Card>
   );
