@@ -8,7 +8,6 @@ import { canOperate } from '../../state/session.ts';
 import { Button } from '../../ui/basics.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
 import { attempt } from '../../ui/toast.tsx';
-import { requestTask } from '../submit/request-task.ts';
 
 /** What can be done now; a key that only reads sees none of it. */
 export const TaskActions = ({ task, onChange }: { task: Task; onChange: () => void }) => {
@@ -37,9 +36,11 @@ export const TaskActions = ({ task, onChange }: { task: Task; onChange: () => vo
           Release
         </Button>
       )}
-      <Button icon="send" onClick={() => (isEditing.value = true)}>
-        Run again…
-      </Button>
+      {!isOpenState(task.state) && (
+        <Button icon="send" onClick={() => (isEditing.value = true)}>
+          Run again…
+        </Button>
+      )}
       {isOpenState(task.state) && (
         <Button icon="cross" kind="danger" onClick={() => (isCancelling.value = true)}>
           Cancel…
@@ -81,20 +82,13 @@ const RunAgain = ({ task, onClose }: { task: Task; onClose: () => void }) => {
       wrong.value = `This is not JSON: ${(error as Error).message}`;
       return;
     }
-    const { type: capability, priority, conversationId } = task;
-    const id = await attempt('Requested', () =>
-      requestTask({
-        capability,
-        input,
-        priority,
-        from: task.from,
-        ...(conversationId && { conversation: conversationId }),
-      }),
+    const again = await attempt('Requested', () =>
+      call<Task>('POST', `v1/tasks/${encodeURIComponent(task.id)}/rerun`, { body: { input } }),
     );
-    if (id instanceof Problem) wrong.value = id.message;
+    if (again instanceof Problem) wrong.value = again.message;
     else {
       onClose();
-      go(href(['tasks', id]));
+      go(href(['tasks', again.id]));
     }
   };
   return (
