@@ -1,6 +1,5 @@
-import type { Deps } from '../identity/deps.ts';
 import { retryOnConflict } from '../kernel/retry-on-conflict.ts';
-import { countTail, rollUpStatistics } from './roll-up.ts';
+import { countTail, rollUpStatistics, type StatisticsDeps } from './roll-up.ts';
 import { type Dimension, type SeriesKey, SeriesTable, TOTAL } from './series.ts';
 import {
   floorTime,
@@ -44,7 +43,7 @@ export interface Statistics {
 export const chooseResolution = (stepMs: number): Resolution => (stepMs % HOURS.slotMs === 0 ? HOURS : MINUTES);
 
 export const readStatistics = async (
-  deps: Deps,
+  deps: StatisticsDeps,
   project: string,
   { from, until, stepMs, by }: StatisticsQuery,
 ): Promise<Statistics> => {
@@ -86,7 +85,7 @@ const sortByActivity = (series: ReadonlyMap<SeriesKey, SeriesStatistics>, dimens
 
 /** Chunks and what is not in them yet, as of one moment: nothing moved from the log into the chunks in between. */
 const loadTables = async (
-  deps: Deps,
+  deps: StatisticsDeps,
   project: string,
   resolution: Resolution,
   from: number,
@@ -100,9 +99,14 @@ const loadTables = async (
       const chunks = await loadChunks(deps, project, resolution, from, until);
       const after = await deps.records.get(cursor);
       if (before?.position !== after?.position) return undefined;
-      const additions = tail.additions.filter(({ ref }) => ref.sk.startsWith(resolution.kind));
-      const stored = chunks.map(({ series }) => SeriesTable.fromStored(series));
-      return { tables: [...stored, ...additions.map(({ table }) => table)], isComplete: tail.isComplete };
+      const tables = new Map(chunks.map(({ sk, series }) => [sk, SeriesTable.fromStored(series)]));
+      for (const { ref, table } of tail.additions) {
+        if (!ref.sk.startsWith(resolution.kind)) continue;
+        const stored = tables.get(ref.sk);
+        if (stored) stored.merge(table);
+        else tables.set(ref.sk, table);
+      }
+      return { tables: [...tables.values()], isComplete: tail.isComplete };
     });
   const loaded = await load();
   if (loaded.isComplete) return loaded;
@@ -111,7 +115,7 @@ const loadTables = async (
 };
 
 const loadChunks = async (
-  { records }: Deps,
+  { records }: StatisticsDeps,
   project: string,
   resolution: Resolution,
   from: number,
@@ -126,5 +130,3 @@ const loadChunks = async (
   });
   return found.filter(({ sk }) => sk < formatChunkSk(resolution, until));
 };
-
-export { HOURS, MINUTES };

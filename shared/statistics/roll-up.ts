@@ -8,7 +8,7 @@ import { SeenEvents } from './seen-events.ts';
 import { SeriesTable } from './series.ts';
 import { Additions, type ChunkAddition, type StatisticsCursor, statisticsCursorRef } from './statistics-chunk.ts';
 
-type RollUpDeps = Pick<Deps, 'records' | 'events' | 'clock' | 'newId'>;
+export type StatisticsDeps = Pick<Deps, 'records' | 'events' | 'clock' | 'newId'>;
 
 /** Of events that one transaction counts. Usually they touch two or three chunks; a transaction takes 100. */
 const STRETCH_EVENTS = 1000;
@@ -21,7 +21,7 @@ const RETRIES = { attempts: 5, pauseMs: 20 };
 const COUNTED_TYPES = ['task.*'];
 
 /** Counts what stands in the event log and is not counted yet. Any number of processes may do it at once. */
-export const rollUpStatistics = async (deps: RollUpDeps, project: string, isUrgent = false): Promise<void> => {
+export const rollUpStatistics = async (deps: StatisticsDeps, project: string, isUrgent = false): Promise<void> => {
   const { records, clock } = deps;
   const before = await records.get(statisticsCursorRef(project));
   if (!isUrgent && before && before.at > clock.now() - MIN_PAUSE_MS) return;
@@ -32,7 +32,7 @@ export const rollUpStatistics = async (deps: RollUpDeps, project: string, isUrge
 };
 
 /** Whether it came to the end of the log. Undefined if another process was faster. */
-const rollUpStretch = async (deps: RollUpDeps, project: string): Promise<boolean | undefined> => {
+const rollUpStretch = async (deps: StatisticsDeps, project: string): Promise<boolean | undefined> => {
   const { records, events, newId } = deps;
   const cursor = await records.get(statisticsCursorRef(project));
   const seen = await loadSeen(events, project, cursor?.position);
@@ -52,7 +52,7 @@ interface Stretch {
 }
 
 /** Advances what is seen. */
-const readStretch = async ({ events, clock }: RollUpDeps, project: string, seen: SeenEvents): Promise<Stretch> => {
+const readStretch = async ({ events, clock }: StatisticsDeps, project: string, seen: SeenEvents): Promise<Stretch> => {
   for (let limit = STRETCH_EVENTS; ; limit = Math.ceil(limit / 4)) {
     const { position: after } = seen;
     const { events: found, cursor } = await events.read(project, { after, types: COUNTED_TYPES, limit });
@@ -81,7 +81,7 @@ const buildCursorWrite = (project: string, cursor: StatisticsCursor | undefined,
     : { kind: 'create', item: { ...statisticsCursorRef(project), position } };
 
 const buildChunkWrite = async (
-  { records }: RollUpDeps,
+  { records }: StatisticsDeps,
   { ref, expires, table }: ChunkAddition,
 ): Promise<TransactionWrite> => {
   const stored = await records.get(ref);
@@ -115,7 +115,7 @@ export interface Tail {
 
 /** What is in the log and not rolled up. */
 export const countTail = async (
-  deps: RollUpDeps,
+  deps: StatisticsDeps,
   project: string,
   cursor: StatisticsCursor | undefined,
 ): Promise<Tail> => {

@@ -10,6 +10,7 @@ import { listsContract } from './lists-contract.ts';
 import { queriesContract } from './queries-contract.ts';
 import { queuesContract } from './queues-contract.ts';
 import { recordsContract } from './records-contract.ts';
+import { statisticsContract } from './statistics-contract.ts';
 import { timersContract } from './timers-contract.ts';
 import { transactionsContract } from './transactions-contract.ts';
 import { updatesContract } from './updates-contract.ts';
@@ -30,4 +31,5 @@ export const engineContract = (name: string, open: Open): void => {
   timersContract(name, open);
   changeFeedContract(name, open);
   blobsContract(name, open);
+  statisticsContract(name, open);
 };
