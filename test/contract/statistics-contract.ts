@@ -35,7 +35,10 @@ const readCounts = async (deps: StatisticsDeps, project: string, stepMs: number,
 };
 
 const move = fc.oneof(
-  { weight: 4, arbitrary: fc.record({ do: fc.constant('publish' as const), count: fc.integer({ min: 50, max: 350 }) }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({ do: fc.constant('publish' as const), count: fc.integer({ min: 50, max: 350 }) }),
+  },
   {
     weight: 2,
     arbitrary: fc.record({
@@ -86,6 +89,28 @@ export const statisticsContract = (name: string, open: Open): void => {
         }),
         { numRuns: 8, endOnFailure: true },
       );
+    });
+
+    it('are counted once by two processes of which one is overtaken at any step', async (t) => {
+      const engine = await open(t);
+      for (const overtakenAt of [1, 2, 3, 4]) {
+        const project = unique('p');
+        const events = Array.from({ length: 30 }, (_, number) => buildEvent(project, number, engine.now()));
+        const fast = openProcess(engine);
+        await engine.ports.events.publish(events.slice(0, 3));
+        await rollUpStatistics(fast, project, true);
+        await engine.ports.events.publish(events.slice(3));
+        const slow = openProcess(engine);
+        let reads = 0;
+        const get: StatisticsDeps['records']['get'] = async (ref) => {
+          reads += 1;
+          if (reads === overtakenAt) await rollUpStatistics(fast, project, true);
+          return await engine.ports.records.get(ref);
+        };
+        await rollUpStatistics({ ...slow, records: { ...slow.records, get } }, project, true);
+        const { total } = await readCounts(fast, project, HOUR_MS);
+        assert.deepEqual([total.sum.counts.submitted, total.sum.counts.completed], [10, 10], `at read ${overtakenAt}`);
+      }
     });
 
     it('put what is too much for a dimension into one series, and lose none of it', async (t) => {
