@@ -1,20 +1,29 @@
+import { setImmediate as endTurn } from 'node:timers/promises';
 import type { Deps } from '../identity/deps.ts';
 import { retryOnConflict } from '../kernel/retry-on-conflict.ts';
 import { equals } from '../ports/conditions.ts';
 import type { Events, ParleyEvent } from '../ports/events.ts';
 import type { TransactionWrite } from '../ports/records.ts';
-import { countEvent } from './count-event.ts';
+import { type CountedEvent, countEvent } from './count-event.ts';
 import { SeenEvents } from './seen-events.ts';
 import { SeriesTable } from './series.ts';
-import { Additions, type ChunkAddition, type StatisticsCursor, statisticsCursorRef } from './statistics-chunk.ts';
+import {
+  type ChunkAddition,
+  countMinuteChunks,
+  type StatisticsCursor,
+  statisticsCursorRef,
+  toAdditions,
+} from './statistics-chunk.ts';
 
 export type StatisticsDeps = Pick<Deps, 'records' | 'events' | 'clock' | 'newId'>;
 
-/** Of events that one transaction counts. Usually they touch two or three chunks; a transaction takes 100. */
-const STRETCH_EVENTS = 1000;
-const MAX_CHUNKS = 90;
+const PAGE_EVENTS = 1000;
+/** Of what one transaction counts. */
+const MAX_PAGES = 5;
+/** Usually there are one or two. A transaction takes 100 writes: these of two pages, as many of hours, and the cursor. */
+const MAX_MINUTE_CHUNKS = 24;
 /** Of one call. */
-const MAX_STRETCHES = 50;
+const MAX_STRETCHES = 10;
 const MIN_PAUSE_MS = 10_000;
 const RETRIES = { attempts: 5, pauseMs: 20 };
 
@@ -37,8 +46,11 @@ const rollUpStretch = async (deps: StatisticsDeps, project: string): Promise<boo
   const cursor = await records.get(statisticsCursorRef(project));
   const seen = await loadSeen(events, project, cursor?.position);
   const stretch = await readStretch(deps, project, seen);
-  if (stretch.isLast) return true;
-  const writes = await Promise.all(stretch.additions.list().map((addition) => buildChunkWrite(deps, addition)));
+  if (stretch.isLast) {
+    keepSeen(events, project, seen);
+    return true;
+  }
+  const writes = await Promise.all(stretch.additions.map((addition) => buildChunkWrite(deps, addition)));
   const written = await records.transact([buildCursorWrite(project, cursor, stretch.position), ...writes], newId());
   if (written.outcome === 'refused') return undefined;
   keepSeen(events, project, seen);
@@ -46,29 +58,35 @@ const rollUpStretch = async (deps: StatisticsDeps, project: string): Promise<boo
 };
 
 interface Stretch {
-  additions: Additions;
+  additions: ChunkAddition[];
   position: string;
   isLast: boolean;
 }
 
 /** Advances what is seen. */
-const readStretch = async ({ events, clock }: StatisticsDeps, project: string, seen: SeenEvents): Promise<Stretch> => {
-  for (let limit = STRETCH_EVENTS; ; limit = Math.ceil(limit / 4)) {
-    const { position: after } = seen;
-    const { events: found, cursor } = await events.read(project, { after, types: COUNTED_TYPES, limit });
-    if (countAll(project, found, clock.now()).size > MAX_CHUNKS) continue;
-    const fresh = await seen.advance(found, cursor);
-    return { additions: countAll(project, fresh, clock.now()), position: cursor, isLast: cursor === after };
+const readStretch = async (deps: StatisticsDeps, project: string, seen: SeenEvents): Promise<Stretch> => {
+  const counted: CountedEvent[] = [];
+  const start = seen.position;
+  for (let pages = 0; pages < MAX_PAGES && countMinuteChunks(counted) < MAX_MINUTE_CHUNKS; pages++) {
+    const page = await readPage(deps, project, seen);
+    for (const event of page) {
+      const one = countEvent(event);
+      if (one) counted.push(one);
+    }
+    if (page.length === 0) break;
   }
+  const additions = toAdditions(project, counted, deps.clock.now());
+  return { additions, position: seen.position ?? '', isLast: seen.position === start };
 };
 
-const countAll = (project: string, events: readonly ParleyEvent[], now: number): Additions => {
-  const additions = new Additions(project, now);
-  for (const event of events) {
-    const counted = countEvent(event);
-    if (counted) additions.add(counted);
+/** Few enough to change no more records than a transaction can. */
+const readPage = async ({ events }: StatisticsDeps, project: string, seen: SeenEvents): Promise<ParleyEvent[]> => {
+  for (let limit = PAGE_EVENTS; ; limit = Math.ceil(limit / 4)) {
+    // A page takes milliseconds: others have their turn in between.
+    await endTurn();
+    const { events: found, cursor } = await events.read(project, { after: seen.position, types: COUNTED_TYPES, limit });
+    if (countMinuteChunks(found) <= MAX_MINUTE_CHUNKS) return await seen.advance(found, cursor);
   }
-  return additions;
 };
 
 const buildCursorWrite = (project: string, cursor: StatisticsCursor | undefined, position: string): TransactionWrite =>
@@ -95,8 +113,15 @@ const buildChunkWrite = async (
 const seenByLog = new WeakMap<Events, Map<string, SeenEvents>>();
 
 const loadSeen = async (events: Events, project: string, position: string | undefined): Promise<SeenEvents> => {
+  const kept = getSeen(events, project, position);
+  // Who advances it puts it back.
+  if (kept) seenByLog.get(events)?.delete(project);
+  return kept ?? (await SeenEvents.load(events, project, position));
+};
+
+const getSeen = (events: Events, project: string, position: string | undefined): SeenEvents | undefined => {
   const kept = seenByLog.get(events)?.get(project);
-  return kept && kept.position === position ? kept.copy() : await SeenEvents.load(events, project, position);
+  return kept?.position === position ? kept : undefined;
 };
 
 const keepSeen = (events: Events, project: string, seen: SeenEvents): void => {
@@ -105,7 +130,7 @@ const keepSeen = (events: Events, project: string, seen: SeenEvents): void => {
 };
 
 /** What one call counts of the log itself; beyond, it is rolled up first. */
-const MAX_TAIL_STRETCHES = 10;
+const MAX_TAIL_STRETCHES = 2;
 
 export interface Tail {
   additions: ChunkAddition[];
@@ -119,11 +144,12 @@ export const countTail = async (
   project: string,
   cursor: StatisticsCursor | undefined,
 ): Promise<Tail> => {
-  const seen = await loadSeen(deps.events, project, cursor?.position);
+  const kept = getSeen(deps.events, project, cursor?.position)?.copy();
+  const seen = kept ?? (await SeenEvents.load(deps.events, project, cursor?.position));
   const additions: ChunkAddition[] = [];
   for (let stretches = 0; stretches < MAX_TAIL_STRETCHES; stretches++) {
     const stretch = await readStretch(deps, project, seen);
-    additions.push(...stretch.additions.list());
+    additions.push(...stretch.additions);
     if (stretch.isLast) return { additions, isComplete: true };
   }
   return { additions, isComplete: false };

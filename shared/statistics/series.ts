@@ -36,8 +36,10 @@ export class SeriesTable {
 
   static fromStored(stored: StoredSeries[]): SeriesTable {
     const table = new SeriesTable();
-    for (const [key, slots] of stored)
-      for (const [slot, tally] of slots) table.#open(key, slot, Infinity, fromStoredTally(tally));
+    for (const [key, slots] of stored) {
+      const tallies = table.#addSeries(key, Infinity);
+      for (const [slot, tally] of slots) tallies.set(slot, fromStoredTally(tally));
+    }
     return table;
   }
 
@@ -49,33 +51,38 @@ export class SeriesTable {
   }
 
   count(keys: readonly SeriesKey[], slot: number, entry: TallyEntry): void {
-    for (const key of keys) addEntry(this.#open(key, slot, getMaxSeries(key)), entry);
+    for (const key of keys) addEntry(this.#open(key, slot), entry);
   }
 
-  /** Of the same time. */
-  merge(other: SeriesTable): void {
-    for (const [key, slot, tally] of other.entries()) mergeTally(this.#open(key, slot, getMaxSeries(key)), tally);
+  merge(other: SeriesTable, toSlot: (slot: number) => number = (slot) => slot): void {
+    for (const [key, slot, tally] of other.entries()) mergeTally(this.#open(key, toSlot(slot)), tally);
   }
 
   *entries(): Generator<[SeriesKey, number, Tally]> {
     for (const [key, slots] of this.#tallies) for (const [slot, tally] of slots) yield [key, slot, tally];
   }
 
-  /** What is too much for its dimension is counted in the series without a name. */
-  #open(key: SeriesKey, slot: number, max: number, tally = createTally()): Tally {
-    const dimension = getDimension(key);
-    const isKnown = this.#tallies.has(key);
-    const isTooMuch = !isKnown && key !== dimension && (this.#sizes.get(dimension) ?? 0) >= max;
-    const counted = isTooMuch ? dimension : key;
-    const slots = this.#tallies.get(counted) ?? new Map<number, Tally>();
-    if (!this.#tallies.has(counted)) {
-      this.#tallies.set(counted, slots);
-      if (counted !== dimension) this.#sizes.set(dimension, (this.#sizes.get(dimension) ?? 0) + 1);
-    }
+  #open(key: SeriesKey, slot: number): Tally {
+    const slots = this.#tallies.get(key) ?? this.#addSeries(key, getMaxSeries(key));
     const known = slots.get(slot);
     if (known) return known;
+    const tally = createTally();
     slots.set(slot, tally);
     return tally;
+  }
+
+  /** What is too much for its dimension is counted in the series without a name. */
+  #addSeries(key: SeriesKey, max: number): Map<number, Tally> {
+    const dimension = getDimension(key);
+    const size = this.#sizes.get(dimension) ?? 0;
+    const isTooMuch = key !== dimension && size >= max;
+    const counted = isTooMuch ? dimension : key;
+    const known = this.#tallies.get(counted);
+    if (known) return known;
+    const slots = new Map<number, Tally>();
+    this.#tallies.set(counted, slots);
+    if (counted !== dimension) this.#sizes.set(dimension, size + 1);
+    return slots;
   }
 }
 

@@ -38,7 +38,6 @@ export const HOURS: Resolution = {
   chunkMs: DAY_MS,
   retentionMs: 90 * DAY_MS,
 };
-const RESOLUTIONS = [MINUTES, HOURS] as const;
 
 export const statisticsPk = (project: string): string => `${project}#statistics`;
 export const statisticsCursorRef = (project: string): Ref<StatisticsCursor> => ({
@@ -62,34 +61,37 @@ export interface ChunkAddition {
   table: SeriesTable;
 }
 
-/** By the chunks that hold it. */
-export class Additions {
-  readonly #byChunk = new Map<string, ChunkAddition>();
-  readonly #project: string;
-  readonly #now: number;
+/** What events add, by the chunks that hold it. Hours are the sums of minutes. */
+export const toAdditions = (project: string, events: readonly CountedEvent[], now: number): ChunkAddition[] => {
+  const minutes = new Map<number, SeriesTable>();
+  for (const { at, entry, series } of events)
+    getTable(minutes, floorTime(at, MINUTES.chunkMs)).count(series, floorTime(at, MINUTES.slotMs), entry);
+  const hours = new Map<number, SeriesTable>();
+  for (const [start, table] of minutes)
+    getTable(hours, floorTime(start, HOURS.chunkMs)).merge(table, (slot) => floorTime(slot, HOURS.slotMs));
+  return [...toChunks(project, MINUTES, minutes), ...toChunks(project, HOURS, hours)].filter(
+    ({ expires }) => expires > now,
+  );
+};
 
-  constructor(project: string, now: number) {
-    this.#project = project;
-    this.#now = now;
-  }
+const getTable = (tables: Map<number, SeriesTable>, start: number): SeriesTable => {
+  const known = tables.get(start);
+  if (known) return known;
+  const table = new SeriesTable();
+  tables.set(start, table);
+  return table;
+};
 
-  add({ at, entry, series }: CountedEvent): void {
-    for (const resolution of RESOLUTIONS) {
-      const start = floorTime(at, resolution.chunkMs);
-      const expires = start + resolution.chunkMs + resolution.retentionMs;
-      if (expires <= this.#now) continue;
-      const ref = chunkRef(this.#project, resolution, start);
-      const known = this.#byChunk.get(ref.sk) ?? { ref, expires, table: new SeriesTable() };
-      this.#byChunk.set(ref.sk, known);
-      known.table.count(series, floorTime(at, resolution.slotMs), entry);
-    }
-  }
+const toChunks = (project: string, resolution: Resolution, tables: ReadonlyMap<number, SeriesTable>): ChunkAddition[] =>
+  [...tables].map(([start, table]) => ({
+    ref: chunkRef(project, resolution, start),
+    expires: start + resolution.chunkMs + resolution.retentionMs,
+    table,
+  }));
 
-  get size(): number {
-    return this.#byChunk.size;
-  }
-
-  list(): ChunkAddition[] {
-    return [...this.#byChunk.values()];
-  }
-}
+/** How many records of minutes events change. They change no more records of hours. */
+export const countMinuteChunks = (events: readonly Pick<CountedEvent, 'at'>[]): number => {
+  const starts = new Set<number>();
+  for (const { at } of events) starts.add(floorTime(at, MINUTES.chunkMs));
+  return starts.size;
+};
