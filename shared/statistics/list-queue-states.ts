@@ -26,6 +26,7 @@ import {
 } from '../model/task.ts';
 import { getDomain, PRIORITIES, type Priority, type QueueInspection, type QueueKey } from '../ports/queues.ts';
 import type { Item } from '../ports/records.ts';
+import { type RecentTraffic, readRecentTraffic } from './read-recent-traffic.ts';
 
 /** Up to here a count is exact. */
 const MAX_EXACT = 1000;
@@ -55,6 +56,8 @@ export interface QueueState extends QueueName {
   oldestWaitingSince: number | undefined;
   inFlight: BoundedCount;
   waitingClaims: number | undefined;
+  /** Undefined on more queues than are counted. */
+  recent: RecentTraffic | undefined;
   priorities: PriorityState[];
 }
 
@@ -89,13 +92,17 @@ export const listQueueStates = async (deps: Deps, caller: Caller, filter: QueueF
   const { after } = filter;
   const rest = after === undefined ? names : names.filter((queue) => compareIds(formatQueueId(queue), after) > 0);
   const page = rest.slice(0, filter.limit);
-  const held = await countHeldTasks(deps, caller.project, agents);
+  const [held, getRecent] = await Promise.all([
+    countHeldTasks(deps, caller.project, agents),
+    readRecentTraffic(deps, caller.project),
+  ]);
   const budget = { tasks: MAX_TASKS_READ };
   const queues = await mapConcurrent(page, QUEUES_AT_ONCE, async (queue): Promise<QueueState> => {
     const inFlight = { value: held.byQueue.get(formatQueueId(queue)) ?? 0, isExact: held.isExact && isComplete };
     // A deep queue takes milliseconds: others have their turn in between.
     await endTurn();
-    return { ...(await readQueueState(deps, caller.project, queue, budget)), inFlight };
+    const recent = getRecent(formatQueueId(queue));
+    return { ...(await readQueueState(deps, caller.project, queue, budget)), inFlight, recent };
   });
   return { queues, hasMore: rest.length > page.length, isComplete };
 };
@@ -208,7 +215,7 @@ const countHeld = (byQueue: Map<string, number>, item: Item): void => {
   byQueue.set(id, (byQueue.get(id) ?? 0) + 1);
 };
 
-type WaitingState = Omit<QueueState, 'inFlight'>;
+type WaitingState = Omit<QueueState, 'inFlight' | 'recent'>;
 
 const readQueueState = async (
   deps: Deps,

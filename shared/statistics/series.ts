@@ -26,7 +26,7 @@ const MAX_SERIES: Record<Dimension, number> = {
   requester: 50,
   holder: 50,
   pair: 100,
-  queue: 50,
+  queue: 200,
 };
 
 /** Series by key, each a tally for each slot, which is known by the time of its start. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
+import { rollUpStatistics } from '../../shared/statistics/roll-up.ts';
 import type { TestAgent } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { type TestParley, testParley } from '../support/test-parley.ts';
@@ -17,6 +18,7 @@ interface Queue {
   oldestWaitingSince?: string;
   inFlight: Count;
   waitingClaims?: number;
+  recent?: { arrivals: number; claims: number };
   priorities: { priority: string; waiting: Count; oldestWaitingSince?: string }[];
 }
 
@@ -175,6 +177,41 @@ describe('GET /v1/queues', () => {
     parley.clock.advance(20_000);
     await Promise.all(waits);
     assert.equal((await listQueues(parley.admin)).get('agent:worker')?.paused, false);
+  });
+
+  it('counts what came and what was claimed in the last minutes, and no longer', async (t) => {
+    const { parley, requester, worker } = await start(t);
+    const read = async () => {
+      const queues = await listQueues(parley.admin);
+      return DESTINATIONS.map(({ id }) => [queues.get(id)?.recent?.arrivals, queues.get(id)?.recent?.claims]);
+    };
+    for (const { request } of DESTINATIONS) await requester.request({ ...request, ttl: 86_400 });
+    const [claimed] = await worker.claim({ max: 1 });
+    assert.ok(claimed);
+    await parley.admin.call('POST', `/v1/tasks/${claimed.message.id}/release`, {});
+    await eventually(async () =>
+      assert.deepEqual(await read(), [
+        [2, 1],
+        [1, 0],
+        [1, 0],
+      ]),
+    );
+    await rollUpStatistics(parley.parley.deps, 'default');
+    parley.clock.advance(4 * 60_000);
+    await requester.request({ ...DESTINATIONS[2]?.request, ttl: 86_400 });
+    await eventually(async () =>
+      assert.deepEqual(await read(), [
+        [2, 1],
+        [1, 0],
+        [2, 0],
+      ]),
+    );
+    parley.clock.advance(2 * 60_000);
+    assert.deepEqual(await read(), [
+      [0, 0],
+      [0, 0],
+      [1, 0],
+    ]);
   });
 
   it('shows an agent the queues that it claims from, and an admin key all of them', async (t) => {

@@ -8,6 +8,7 @@ import {
   listQueueStates,
   type QueueState,
 } from '../../statistics/list-queue-states.ts';
+import { RECENT_MINUTES } from '../../statistics/read-recent-traffic.ts';
 import { boundedCount, defineRoute, type Route } from '../route.ts';
 
 const CountView = z
@@ -25,6 +26,13 @@ const QueueView = z
     oldestWaitingSince: z.iso.datetime().optional(),
     inFlight: CountView.describe('tasks of this queue that an agent holds'),
     waitingClaims: z.number().int().optional().describe('claims that wait for this queue. Absent on AWS'),
+    recent: z
+      .object({
+        arrivals: z.number().int().describe('tasks that came into the queue, for the first time or again'),
+        claims: z.number().int(),
+      })
+      .optional()
+      .describe(`in the last ${RECENT_MINUTES} minutes and the present one. Absent where there are too many queues`),
     priorities: z.array(
       z.object({
         priority: z.enum(PRIORITIES),
@@ -45,6 +53,7 @@ const toQueueView = (state: QueueState): z.output<typeof QueueView> => ({
   oldestWaitingSince: toIso(state.oldestWaitingSince),
   inFlight: toCountView(state.inFlight),
   waitingClaims: state.waitingClaims,
+  recent: state.recent,
   priorities: state.priorities.map(({ priority, waiting, oldestWaitingSince }) => ({
     priority,
     waiting: toCountView(waiting),
