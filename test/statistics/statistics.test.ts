@@ -12,7 +12,7 @@ type Counts = Partial<Record<(typeof COUNTS)[number] | `code:${string}`, number>
 
 /** What the test knows to have happened, by series. */
 class Model {
-  readonly counts = new Map<string, Counts>();
+  readonly counts = new Map<string, Counts>([['total', {}]]);
 
   count(names: (keyof Counts)[], task: { capability: string; requester: string; holder?: string }): void {
     const { capability, requester, holder } = task;
