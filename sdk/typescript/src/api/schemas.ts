@@ -904,6 +904,12 @@ export interface Schemas {
     };
     /** claims that wait for this queue. Absent on AWS */
     waitingClaims?: number;
+    /** in the last 5 minutes and the present one. Absent where there are too many queues */
+    recent?: {
+      /** tasks that came into the queue, for the first time or again */
+      arrivals: number;
+      claims: number;
+    };
     priorities: ({
       priority: 'critical' | 'high' | 'normal' | 'low';
       /** `isExact` is false where `value` is an estimate */
