@@ -74,7 +74,7 @@ export const FUNCTIONS = {
     memoryMB: 256,
     timeoutS: HTTP_TIMEOUT_S,
     access: {
-      table: [...READ_ACTIONS, 'PutItem', 'UpdateItem', 'ConditionCheckItem'],
+      table: [...READ_ACTIONS, 'PutItem', 'UpdateItem', 'DeleteItem', 'ConditionCheckItem'],
       indexes: ['byList', 'byHolder'],
       queues: ['SendMessage'],
       content: CONTENT_ACTIONS,
@@ -210,6 +210,8 @@ export const ROUTES: readonly RouteSpec[] = [
   { method: 'ANY', path: '/v1/relay/{proxy+}', to: 'relay' },
   { method: 'ANY', path: '/v1/manifest', to: 'agents' },
   { method: 'ANY', path: '/v1/violations', to: 'agents' },
+  { method: 'ANY', path: '/v1/webhooks', to: 'agents' },
+  { method: 'ANY', path: '/v1/webhooks/{proxy+}', to: 'agents' },
   { method: 'ANY', path: '/v1/gaps', to: 'agents' },
   { method: 'ANY', path: '/v1/gaps/{proxy+}', to: 'agents' },
   { method: 'ANY', path: '/v1/tools', to: 'agents' },

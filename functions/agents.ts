@@ -6,16 +6,22 @@ import { manifestRoutes } from '../shared/http/routes/manifest.ts';
 import { toolRoutes } from '../shared/http/routes/tools.ts';
 import { agentStateRoutes } from '../shared/http/routes/turns.ts';
 import { violationRoutes } from '../shared/http/routes/violations.ts';
+import { webhookRoutes } from '../shared/http/routes/webhooks.ts';
+import { createUserSender } from './runtime/create-user-sender.ts';
 import { createHttpFunction } from './runtime/http-function.ts';
 
 /** The agents and their tools, and what they and those who look after them keep lists of. */
-export const handler = createHttpFunction([
-  ...agentRoutes,
-  ...agentPairRoutes,
-  ...keyRoutes,
-  ...manifestRoutes,
-  ...violationRoutes,
-  ...gapRoutes,
-  ...toolRoutes,
-  ...agentStateRoutes,
-]);
+export const handler = createHttpFunction(
+  [
+    ...agentRoutes,
+    ...agentPairRoutes,
+    ...keyRoutes,
+    ...manifestRoutes,
+    ...violationRoutes,
+    ...gapRoutes,
+    ...toolRoutes,
+    ...agentStateRoutes,
+    ...webhookRoutes,
+  ],
+  { createSender: createUserSender },
+);

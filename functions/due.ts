@@ -1,10 +1,11 @@
 import * as z from 'zod';
 import { onTimer } from '../shared/effects/record-handlers.ts';
 import { createRuntime } from './runtime/composition.ts';
+import { createUserSender } from './runtime/create-user-sender.ts';
 import { createQueueFunction } from './runtime/queue-function.ts';
 import { getRecordLogFields } from './runtime/record-log-fields.ts';
 
-const { engine, deps } = createRuntime();
+const { engine, deps } = createRuntime({ createSender: createUserSender });
 
 const DueMessage = z.object({ pk: z.string(), sk: z.string(), due: z.number() });
 

@@ -4,6 +4,7 @@ import { LISTED_KINDS } from '../shared/effects/listed-kinds.ts';
 import { CHANGE_FEED_KINDS, RECORDS } from '../shared/effects/record-definitions.ts';
 import { onTimer } from '../shared/effects/record-handlers.ts';
 import { openEmbeddedEngine } from '../shared/engines/embedded/embedded-engine.ts';
+import { createGuardedSender } from '../shared/engines/outbound/guarded-sender.ts';
 import { createRouter, type HttpHandler } from '../shared/http/router.ts';
 import { routes } from '../shared/http/routes/routes.ts';
 import { createDirectory } from '../shared/identity/agents/directory.ts';
@@ -14,8 +15,10 @@ import { MetricRegistry } from '../shared/kernel/metric-registry.ts';
 import { createDepthCollector } from '../shared/messaging/inbox/collect-depths.ts';
 import { type Clock, systemClock } from '../shared/ports/clock.ts';
 import type { EngineHandlers } from '../shared/ports/engine-handlers.ts';
+import type { HttpSender } from '../shared/ports/http-sender.ts';
 import type { Ports } from '../shared/ports/ports.ts';
 import { RollUpLoop } from '../shared/statistics/roll-up-loop.ts';
+import { BackgroundWork } from './background-work.ts';
 import { BoundedAdmission } from './bounded-admission.ts';
 import { ensureKey } from './ensure-key.ts';
 
@@ -30,6 +33,7 @@ export interface ParleyOptions {
   /** Called once, when the storage has failed for good. */
   onFailure?: (error: unknown) => void;
   acceptDamage?: boolean;
+  httpSender?: HttpSender;
   wrapPorts?: (ports: Ports) => Ports;
   wrapHandler?: (changes: EngineHandlers['onChanges']) => EngineHandlers['onChanges'];
 }
@@ -69,8 +73,12 @@ export const startParley = async (options: ParleyOptions): Promise<RunningParley
   const ports = wrapPortsForAdmission(wrapPorts({ ...engine.ports, queues: engine.effectPorts.queues }), admission);
   const metrics = new MetricRegistry();
   const directory = createDirectory(ports.records, clock, { isSingleProcess: true });
+  const background = new BackgroundWork(log);
+  const { allowPrivateAddresses } = config.outbound;
   const deps: Deps = {
     ...ports,
+    httpSender: options.httpSender ?? createGuardedSender({ allowsPrivate: allowPrivateAddresses }),
+    background: (work) => background.start(work),
     clock,
     config,
     log,
@@ -99,6 +107,7 @@ export const startParley = async (options: ParleyOptions): Promise<RunningParley
     admission.setLimits(changed.limits.inFlight);
   };
   const stop = async (): Promise<void> => {
+    await background.stop();
     await statistics.stop();
     await engine.stop();
   };

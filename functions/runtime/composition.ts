@@ -6,6 +6,7 @@ import { createDirectory } from '../../shared/identity/agents/directory.ts';
 import type { Deps } from '../../shared/identity/deps.ts';
 import { generateId } from '../../shared/kernel/ids.ts';
 import { systemClock as clock } from '../../shared/ports/clock.ts';
+import type { HttpSender } from '../../shared/ports/http-sender.ts';
 import { buildQueueSuffix, listQueues } from '../../shared/ports/queue-names.ts';
 import { FunctionEnv } from './env.ts';
 import { log } from './function-logger.ts';
@@ -19,10 +20,24 @@ export interface Runtime {
   engine: AwsEngine;
 }
 
-type RuntimeOptions = Pick<AwsEngineOptions, 'publishExternally' | 'inspectQueues'>;
+interface RuntimeOptions extends Pick<AwsEngineOptions, 'publishExternally' | 'inspectQueues'> {
+  /** Of a function that calls what users named. */
+  createSender?: (allowsPrivate: boolean) => HttpSender;
+}
+
+const createNoSender = (): HttpSender => {
+  const refuse = (): never => {
+    throw new Error('this function calls nobody');
+  };
+  return { assertAllowed: refuse, send: refuse };
+};
 
 /** The system as one instance of a function has it: made once, on its cold start. */
-export const createRuntime = ({ publishExternally, inspectQueues }: RuntimeOptions = {}): Runtime => {
+export const createRuntime = ({
+  publishExternally,
+  inspectQueues,
+  createSender = createNoSender,
+}: RuntimeOptions = {}): Runtime => {
   const env = FunctionEnv.parse(process.env);
   const engine = createAwsEngine({
     clients: createAwsClients(),
@@ -47,6 +62,7 @@ export const createRuntime = ({ publishExternally, inspectQueues }: RuntimeOptio
     log,
     recordMetric,
     newId: generateId,
+    httpSender: createSender(config.outbound.allowPrivateAddresses),
     directory: createDirectory(engine.ports.records, clock),
   };
   return { engine, deps };

@@ -108,6 +108,16 @@ export const Config = z.strictObject({
         .describe('How long an event is stored. At least 7 days if there are consumers.'),
     })
     .prefault({}),
+  outbound: z
+    .strictObject({
+      allowPrivateAddresses: z
+        .boolean()
+        .default(false)
+        .describe('Whether webhooks and agents may be called at private addresses, and without TLS.'),
+      timeoutMs: positive.default(15 * SECOND_MS).describe('How long Parley waits for the answer to a webhook.'),
+    })
+    .prefault({})
+    .describe('What Parley calls: webhooks, push notifications, and agents with `transport: "a2a"`.'),
   consumers: z
     .record(
       name,

@@ -19,6 +19,7 @@ import { cancelToolCall, completeToolCallTask } from '../turns/tool-calls/comple
 import { reportBatchResult, reportTaskResult, reportTurnResult } from '../turns/tool-calls/report-result.ts';
 import { completeUiAction } from '../turns/ui-actions/ui-action.ts';
 import { sendWakeup } from '../turns/wakeups/wakeups.ts';
+import { queueForPush, queueForWebhooks } from '../webhooks/outbox.ts';
 import { stopBatchItem } from '../workflows/batches/batch-lifecycle.ts';
 import { deliverGraphEnd } from '../workflows/graphs/deliver-graph-end.ts';
 import { cancelGraphNodes, reconcileGraph } from '../workflows/graphs/graph-lifecycle.ts';
@@ -43,7 +44,13 @@ const forEach =
  */
 const HANDLERS: { [K in EffectKind]: EffectHandler<EffectOf<K>>['handle'] } = {
   enqueue: ({ queues }, effects) => queues.send(effects.map(({ message }) => message)),
-  publish: ({ events }, effects) => events.publish(effects.map(({ event }) => event)),
+  publish: async (deps, effects) => {
+    const events = effects.map(({ event }) => event);
+    await Promise.all([deps.events.publish(events), queueForWebhooks(deps, events)]);
+  },
+  push: async (deps, effects) => {
+    for (const { taskId, event } of effects) await queueForPush(deps, { taskId, event });
+  },
   deliver: forEach((deps, { delivery }) => createDelivery(deps, delivery)),
   deliverReport: forEach((deps, { report }) => deliverReport(deps, report)),
   appendHistory: forEach((deps, { entry }) => appendHistory(deps, entry)),

@@ -23,6 +23,7 @@ import type { TaskListing } from '../model/task-listing.ts';
 import type { QueuedTurn, StoredStep, Turn } from '../model/turn.ts';
 import type { UiAction } from '../model/ui-action.ts';
 import type { Violation } from '../model/violation.ts';
+import type { Outbox, PushConfig, Webhook, WebhookAttempt } from '../model/webhook.ts';
 import type { ListedFields } from '../ports/lists.ts';
 import { type RecordMigration, renameField } from '../ports/record-migration.ts';
 import type { Item } from '../ports/records.ts';
@@ -230,6 +231,14 @@ export const RECORDS = {
   key: defineRecord<ApiKey>()({ immutable: ['project', 'name', 'agent'], plain: ['previous'] }),
   'agent-secret': defineRecord<AgentSecret>()({}),
   'agent-tombstone': defineRecord<RemovedAgent>()({}),
+  webhook: defineRecord<Webhook>()({ immutable: ['project', 'id', 'createdAt'], plain: ['types'] }),
+  'webhook-attempt': defineRecord<WebhookAttempt>()({}),
+  'push-config': defineRecord<PushConfig>()({ immutable: ['project', 'id', 'taskId'], plain: ['authentication'] }),
+  outbox: defineRecord<Outbox>()({
+    inChangeFeed: true,
+    immutable: ['project', 'subject', 'target'],
+    compressed: ['pending', 'sent'],
+  }),
   'project-secret': defineRecord<ProjectSecret>()({}),
   'domain-providers': defineRecord<DomainProviders>()({
     inChangeFeed: true,

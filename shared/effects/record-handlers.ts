@@ -22,6 +22,7 @@ import { onAgentStateTimer, onTurnTimer } from '../turns/lifecycle/watchdog.ts';
 import { computeTaskTurnEffects } from '../turns/task-bridge/compute-task-turn-effects.ts';
 import { computeUiActionEffects } from '../turns/ui-actions/ui-action.ts';
 import { computeWakeupEffects } from '../turns/wakeups/wakeups.ts';
+import { onOutboxTimer } from '../webhooks/deliver.ts';
 import { computeBatchEffects, onBatchTimer } from '../workflows/batches/batch-lifecycle.ts';
 import { computeGraphEffects, onGraphTimer } from '../workflows/graphs/create-tasks.ts';
 import { computeOperationEffects, onOperationTimer } from '../workflows/operations/run-operation.ts';
@@ -71,6 +72,7 @@ const HANDLERS: { [K in ChangeFeedKind]: RecordHandlers<RecordOf<K>> } = {
   'rejected-message': { effects: computeRejectionEffects },
   'domain-providers': { onTimer: onServedTimer },
   fanout: { onTimer: onFanoutTimer },
+  outbox: { onTimer: onOutboxTimer },
 };
 
 const HANDLERS_BY_KIND: ReadonlyMap<string, RecordHandlers<Item>> = new Map(Object.entries(HANDLERS));

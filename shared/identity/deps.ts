@@ -3,6 +3,7 @@ import type { Log } from '../kernel/log.ts';
 import type { MetricRegistry } from '../kernel/metric-registry.ts';
 import type { RecordMetric } from '../kernel/metrics.ts';
 import type { Clock } from '../ports/clock.ts';
+import type { HttpSender } from '../ports/http-sender.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { Directory } from './agents/directory.ts';
 
@@ -17,6 +18,9 @@ export interface Deps extends Ports {
   /** Absent where metrics are read elsewhere. */
   metrics?: MetricRegistry;
   newId: () => string;
+  httpSender: HttpSender;
+  /** Goes on with long work beside that which is awaited; absent where nothing runs after a call. */
+  background?: (work: (signal: AbortSignal) => Promise<void>) => void;
   /** Absent if relays run elsewhere; returns undefined without a relay. */
   natsState?: () => NatsState | undefined;
   /** Whether `/console/` is served beside the API. */

@@ -28,6 +28,11 @@ export const ERROR_CODES = {
     meaning: 'A message from NATS contradicts the subject that it was published on.',
     action: 'Publish the message on the subject that fits its payload.',
   },
+  address_forbidden: {
+    status: 400,
+    meaning: 'Parley does not call this address: it is not HTTPS, or not of a public host.',
+    action: 'Name a public HTTPS address. An operator can allow private ones with `outbound.allowPrivateAddresses`.',
+  },
   unknown_dialect: {
     status: 400,
     meaning: 'The message has the shape of no dialect, or names a dialect that does not exist.',
@@ -384,6 +389,17 @@ export const ERROR_CODES = {
     retryable: true,
     meaning: 'An unexpected error occurred. The server has logged it.',
     action: 'Send the same request again. Report a bug if the error persists.',
+  },
+  unreachable: {
+    status: 502,
+    retryable: true,
+    meaning: 'The address that Parley called did not answer.',
+    action: 'Check the receiver, and try again.',
+  },
+  webhook_not_found: {
+    status: 404,
+    meaning: 'There is no webhook with this id.',
+    action: 'Check the id. `GET /v1/webhooks` lists them.',
   },
   conflict: {
     status: 503,

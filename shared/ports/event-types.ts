@@ -38,6 +38,7 @@ export const EVENT_TYPES = {
   'agent.paused': 'A coordinator paused the agent.',
   'agent.stopped': 'A coordinator stopped the agent.',
   'agent.resumed': 'The agent works again.',
+  'webhook.test': 'A test of a webhook. Only that webhook is sent it.',
   'metric.exceeded': 'A metric exceeded its alert threshold. At most one a minute for each agent and metric.',
   'evt.agent.state': 'The execution state of an agent changed: idle, dispatched, running or suspended.',
   'evt.agent.step': 'A turn took a step.',

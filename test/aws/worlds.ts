@@ -9,6 +9,7 @@ import { onTimer } from '../../shared/effects/record-handlers.ts';
 import { type AwsClients, createAwsClients } from '../../shared/engines/aws/aws-clients.ts';
 import { type AwsEngine, createAwsEngine } from '../../shared/engines/aws/aws-engine.ts';
 import type { StorageSchema } from '../../shared/engines/aws/item-codec.ts';
+import { createGuardedSender } from '../../shared/engines/outbound/guarded-sender.ts';
 import { createDirectory } from '../../shared/identity/agents/directory.ts';
 import type { Deps } from '../../shared/identity/deps.ts';
 import { buildQueueSuffix } from '../../shared/ports/queue-names.ts';
@@ -179,6 +180,7 @@ export const depsOn = (engine: AwsEngine, clock: TestClock, config: Config): Dep
   clock,
   config,
   newId: randomUUID,
+  httpSender: createGuardedSender({ allowsPrivate: false }),
   directory: createDirectory(engine.ports.records, clock),
   log: () => {},
   recordMetric: () => {},

@@ -1,5 +1,6 @@
 import config from '../../parley.config.ts';
 import type { Config } from '../../shared/config/config.ts';
+import { createGuardedSender } from '../../shared/engines/outbound/guarded-sender.ts';
 import { createDirectory } from '../../shared/identity/agents/directory.ts';
 import type { Deps } from '../../shared/identity/deps.ts';
 import { generateId } from '../../shared/kernel/ids.ts';
@@ -19,5 +20,6 @@ export const depsOn = (engine: EngineUnderTest, more: Partial<Config> = {}): Dep
     log: nowhere,
     recordMetric: nowhere,
     newId: generateId,
+    httpSender: createGuardedSender({ allowsPrivate: false }),
   };
 };

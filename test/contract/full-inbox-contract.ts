@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import config from '../../parley.config.ts';
+import { createGuardedSender } from '../../shared/engines/outbound/guarded-sender.ts';
 import { createDirectory } from '../../shared/identity/agents/directory.ts';
 import type { Deps } from '../../shared/identity/deps.ts';
 import { generateId } from '../../shared/kernel/ids.ts';
@@ -22,7 +23,17 @@ const opened = async (t: TestContext, open: Open) => {
   const project = unique('p');
   const clock = systemClock;
   const directory = createDirectory(ports.records, clock);
-  const deps: Deps = { ...ports, clock, config, directory, log: () => {}, recordMetric: () => {}, newId: generateId };
+  const httpSender = createGuardedSender({ allowsPrivate: false });
+  const deps: Deps = {
+    httpSender,
+    ...ports,
+    clock,
+    config,
+    directory,
+    log: () => {},
+    recordMetric: () => {},
+    newId: generateId,
+  };
   await registerAgent(deps, project, 'reader', Registration.parse({ dialect: 'message-routing', inboxLimit: LIMIT }));
   const known = await directory.getAgent(project, 'reader');
   assert.ok(known);

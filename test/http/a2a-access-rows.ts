@@ -21,7 +21,8 @@ const rowsBelow = (path: string, place: string): Record<string, AccessRow> => {
   const row = (more: AccessRow): AccessRow => ({ ...more, ...(foreign && { foreign }) });
   const configs = '/tasks/{id}/pushNotificationConfigs';
   const sent = { stranger: '403 FROM_MISMATCH', foreign: '422 UNKNOWN_AGENT' };
-  const noPush = { status: 400, stranger: '400 PUSH_NOTIFICATION_NOT_SUPPORTED' };
+  // That task was not asked for over A2A.
+  const noPush = { status: 400, stranger: '404 TASK_NOT_FOUND' };
   return {
     [`GET ${path}/tasks`]: row({ at: at('/tasks'), stranger: '200' }),
     [`GET ${path}/extendedAgentCard`]: row({ at: at('/extendedAgentCard'), stranger: '200' }),

@@ -20,6 +20,7 @@ const LAYERS = [
   'messaging',
   'turns',
   'adapters',
+  'webhooks',
   'ingest',
   'workflows',
   'effects',

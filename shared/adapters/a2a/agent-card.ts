@@ -77,7 +77,7 @@ const buildCommonFields = (address: string, agent: string, params: JsonObject | 
   })),
   capabilities: {
     streaming: true,
-    pushNotifications: false,
+    pushNotifications: true,
     extendedAgentCard: true,
     extensions: [
       {

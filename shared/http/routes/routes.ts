@@ -30,6 +30,7 @@ import { toolRoutes } from './tools.ts';
 import { turnStreamRoutes } from './turn-stream.ts';
 import { agentStateRoutes, turnRoutes } from './turns.ts';
 import { violationRoutes } from './violations.ts';
+import { webhookRoutes } from './webhooks.ts';
 
 /** The whole API. */
 export const routes: readonly Route[] = [
@@ -64,6 +65,7 @@ export const routes: readonly Route[] = [
   ...schemaRoutes,
   ...metricRoutes,
   ...homePageRoutes,
+  ...webhookRoutes,
   ...a2aRoutes,
   ...createSystemRoutes(() => routes),
 ];

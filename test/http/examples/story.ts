@@ -63,6 +63,16 @@ export const tellStory = async (parley: TestParley, send: Send): Promise<void> =
       ],
     },
   });
+  const webhook = { params: { id: 'chat' } };
+  const types = ['task.completed', 'task.failed'];
+  // Nothing is sent to a disabled one.
+  const hook = { url: 'https://chat.example/hooks/parley', types, domain: 'research', disabled: true };
+  await send(admin, 'putWebhook', { ...webhook, body: hook });
+  await send(admin, 'listWebhooks', {});
+  await send(admin, 'getWebhook', webhook);
+  await send(admin, 'testWebhook', webhook);
+  await send(admin, 'listWebhookDeliveries', { ...webhook, query: { limit: '5' } });
+  await send(admin, 'removeWebhook', webhook);
   await send(admin, 'listAgents', { query: { limit: '2' } });
   await send(admin, 'getAgent', { params: { id: 'researcher' } });
   await send(editor, 'listDomains', {});

@@ -136,6 +136,8 @@ export interface Operations {
   getTool: { args: { name: string }; result: Schemas['Tool'] };
   /** Get a turn with its steps and the tools that it waits for */
   getTurn: { args: { agent_turn_id: string }; result: Schemas['GetTurnResponse'] };
+  /** Get a webhook. Its secret is never shown */
+  getWebhook: { args: { id: string }; result: Schemas['Webhook'] };
   /** Tell whose key this is, and what it may do */
   getWhoami: { args: Record<never, never>; result: Schemas['Whoami'] };
   /** Register all agents of a manifest file, or change their registrations */
@@ -176,12 +178,18 @@ export interface Operations {
   listUnacknowledgedMessages: { args: { limit?: number; cursor?: string; agent?: string }; result: Schemas['ListUnacknowledgedMessagesResponse'] };
   /** List messages that broke a rule of their protocol, newest first */
   listViolations: { args: { limit?: number; cursor?: string }; result: Schemas['ListViolationsResponse'] };
+  /** List what was sent to a webhook in the last 7 days, newest first */
+  listWebhookDeliveries: { args: { id: string; limit?: number }; result: Schemas['ListWebhookDeliveriesResponse'] };
+  /** List webhooks by id */
+  listWebhooks: { args: Record<never, never>; result: Schemas['ListWebhooksResponse'] };
   /** Register an agent, or change its registration */
   putAgent: { args: { id: string; inherit?: 'true' | 'false'; body: Schemas['PutAgentRequest'] }; result: Schemas['PutAgentResponse'] | Schemas['PutAgentResponse201'] };
   /** Keep the result of a step with the task. The first value of a name stays, and the lease is renewed */
   putStep: { args: { id: string; name: string; body: Schemas['PutStepRequest'] }; result: Schemas['PutStepResponse'] };
   /** Register a tool, or replace its registration */
   putTool: { args: { name: string; body: Schemas['PutToolRequest'] }; result: Schemas['Tool'] };
+  /** Send events of the project to an address, or change how. A disabled webhook is enabled again */
+  putWebhook: { args: { id: string; body: Schemas['PutWebhookRequest'] }; result: Schemas['PutWebhookResponse'] | Schemas['PutWebhookResponse201'] };
   /** Read the audit log, newest first. Each message has one entry when it is sent and one when it is received */
   readAuditLog: { args: { agent?: string; type?: string; status?: 'success' | 'error' | 'timeout'; from?: string; to?: string; limit?: number; cursor?: string }; result: Schemas['ReadAuditLogResponse'] };
   /** Read the next events of a consumer. They belong to this instance until it acknowledges them or their lease expires */
@@ -198,6 +206,8 @@ export interface Operations {
   removeKey: { args: { name: string; agent?: string }; result: undefined };
   /** Remove a tool */
   removeTool: { args: { name: string }; result: undefined };
+  /** Remove a webhook. What waits for it is not sent */
+  removeWebhook: { args: { id: string }; result: undefined };
   /** Render items of the relay queue as NATS messages */
   renderRelayItems: { args: { body: Schemas['RenderRelayItemsRequest'] }; result: Schemas['RenderRelayItemsResponse'] };
   /** Renew the lease of a claimed task */
@@ -234,6 +244,8 @@ export interface Operations {
   stopTurn: { args: { agent_turn_id: string; body: Schemas['StopTurnRequest'] }; result: Schemas['AdvanceResult'] };
   /** Suspend a turn until its tools have reported. Call the tools after this call */
   suspendTurn: { args: { agent_turn_id: string; body: Schemas['SuspendTurnRequest'] }; result: Schemas['AdvanceResult'] };
+  /** Send a `webhook.test` event to a webhook now, once, and say how it was answered */
+  testWebhook: { args: { id: string }; result: Schemas['TestWebhookResponse'] };
 }
 
 export const OPERATIONS: { readonly [Name in keyof Operations]: string } = {
@@ -303,6 +315,7 @@ export const OPERATIONS: { readonly [Name in keyof Operations]: string } = {
   getTask: 'GET /v1/tasks/{id}',
   getTool: 'GET /v1/tools/{name}',
   getTurn: 'GET /v1/turns/{agent_turn_id}',
+  getWebhook: 'GET /v1/webhooks/{id}',
   getWhoami: 'GET /v1/whoami',
   importManifest: 'POST /v1/manifest',
   leaseTurn: 'POST /v1/turns/lease',
@@ -323,9 +336,12 @@ export const OPERATIONS: { readonly [Name in keyof Operations]: string } = {
   listTurns: 'GET /v1/turns',
   listUnacknowledgedMessages: 'GET /v1/messages/unacknowledged',
   listViolations: 'GET /v1/violations',
+  listWebhookDeliveries: 'GET /v1/webhooks/{id}/deliveries',
+  listWebhooks: 'GET /v1/webhooks',
   putAgent: 'PUT /v1/agents/{id}',
   putStep: 'PUT /v1/tasks/{id}/steps/{name}',
   putTool: 'PUT /v1/tools/{name}',
+  putWebhook: 'PUT /v1/webhooks/{id}',
   readAuditLog: 'GET /v1/audit-log',
   readConsumerEvents: 'POST /v1/consumers/{name}/events',
   readEvents: 'GET /v1/events',
@@ -334,6 +350,7 @@ export const OPERATIONS: { readonly [Name in keyof Operations]: string } = {
   removeAgent: 'DELETE /v1/agents/{id}',
   removeKey: 'DELETE /v1/keys/{name}',
   removeTool: 'DELETE /v1/tools/{name}',
+  removeWebhook: 'DELETE /v1/webhooks/{id}',
   renderRelayItems: 'POST /v1/relay/render',
   renewLease: 'POST /v1/tasks/{id}/renew',
   reportToolResult: 'POST /v1/turns/{agent_turn_id}/reports',
@@ -352,4 +369,5 @@ export const OPERATIONS: { readonly [Name in keyof Operations]: string } = {
   stopOperation: 'POST /v1/operations/{id}/stop',
   stopTurn: 'POST /v1/turns/{agent_turn_id}/stop',
   suspendTurn: 'POST /v1/turns/{agent_turn_id}/suspend',
+  testWebhook: 'POST /v1/webhooks/{id}/test',
 };

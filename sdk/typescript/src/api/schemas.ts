@@ -147,7 +147,7 @@ export interface Schemas {
     title: string;
     status: number;
     detail: string;
-    code: 'invalid_json' | 'invalid_message' | 'invalid_request' | 'invalid_params' | 'unknown_dialect' | 'unknown_type' | 'unsupported_version' | 'unauthorized' | 'forbidden' | 'key_exists' | 'key_not_found' | 'from_mismatch' | 'bad_signature' | 'not_writer' | 'not_eligible' | 'channel_forbidden' | 'not_found' | 'agent_not_found' | 'box_not_found' | 'card_not_found' | 'consumer_not_found' | 'batch_not_found' | 'graph_not_found' | 'task_not_found' | 'tool_not_found' | 'turn_not_found' | 'method_not_allowed' | 'request_timeout' | 'agent_removed' | 'agent_paused' | 'agent_stopped' | 'already_claimed' | 'ambiguous_id' | 'box_full' | 'box_read_only' | 'claim_in_progress' | 'batch_ended' | 'graph_ended' | 'id_reserved' | 'id_reused' | 'not_holder' | 'not_retryable' | 'not_running' | 'not_waiting' | 'retry_pending' | 'stale_attempt' | 'stale_receipt' | 'stale_turn' | 'cancelled' | 'task_ended' | 'task_expired' | 'task_waiting' | 'waiting_for_input' | 'content_damaged' | 'too_large' | 'expectation_failed' | 'capability_not_found' | 'delegation_cycle' | 'task_graph_cycle' | 'protocol_violation' | 'recursion_depth_exceeded' | 'unknown_agent' | 'unknown_box' | 'unknown_card' | 'unknown_dependency' | 'unknown_domain' | 'fabrication_detected' | 'no_common_version' | 'inbox_full' | 'rate_limited' | 'too_many_in_flight' | 'too_many_waits' | 'headers_too_large' | 'internal' | 'conflict' | 'overloaded' | 'storage_full' | 'storage_unavailable';
+    code: 'invalid_json' | 'invalid_message' | 'invalid_request' | 'invalid_params' | 'address_forbidden' | 'unknown_dialect' | 'unknown_type' | 'unsupported_version' | 'unauthorized' | 'forbidden' | 'key_exists' | 'key_not_found' | 'from_mismatch' | 'bad_signature' | 'not_writer' | 'not_eligible' | 'channel_forbidden' | 'not_found' | 'agent_not_found' | 'box_not_found' | 'card_not_found' | 'consumer_not_found' | 'batch_not_found' | 'graph_not_found' | 'task_not_found' | 'tool_not_found' | 'turn_not_found' | 'method_not_allowed' | 'request_timeout' | 'agent_removed' | 'agent_paused' | 'agent_stopped' | 'already_claimed' | 'ambiguous_id' | 'box_full' | 'box_read_only' | 'claim_in_progress' | 'batch_ended' | 'graph_ended' | 'id_reserved' | 'id_reused' | 'not_holder' | 'not_retryable' | 'not_running' | 'not_waiting' | 'retry_pending' | 'stale_attempt' | 'stale_receipt' | 'stale_turn' | 'cancelled' | 'task_ended' | 'task_expired' | 'task_waiting' | 'waiting_for_input' | 'content_damaged' | 'too_large' | 'expectation_failed' | 'capability_not_found' | 'delegation_cycle' | 'task_graph_cycle' | 'protocol_violation' | 'recursion_depth_exceeded' | 'unknown_agent' | 'unknown_box' | 'unknown_card' | 'unknown_dependency' | 'unknown_domain' | 'fabrication_detected' | 'no_common_version' | 'inbox_full' | 'rate_limited' | 'too_many_in_flight' | 'too_many_waits' | 'headers_too_large' | 'internal' | 'unreachable' | 'webhook_not_found' | 'conflict' | 'overloaded' | 'storage_full' | 'storage_unavailable';
     retryable: boolean;
     issues?: {
       path: string;
@@ -1745,6 +1745,67 @@ export interface Schemas {
     cursor?: string;
   };
   GetSchemaResponse: { [field: string]: unknown };
+  PutWebhookRequest: {
+    /** where to: a public HTTPS address */
+    url: string;
+    /** event types such as `task.completed`. `task.*` matches a prefix */
+    types: string[];
+    /** only tasks that this agent requests, is addressed or holds */
+    agent?: string;
+    /** only tasks of this domain */
+    domain?: string;
+    /** only this task */
+    taskId?: string;
+    description?: string;
+    /** signs what is sent. Without it the old one stays, or one is made and shown once */
+    secret?: string;
+    /** `true`: nothing is sent until it is enabled again */
+    disabled?: boolean;
+  };
+  Webhook: {
+    id: string;
+    url: string;
+    types: string[];
+    agent?: string;
+    domain?: string;
+    taskId?: string;
+    description?: string;
+    createdAt: string;
+    /** why nothing is sent: the receiver answered 410, it failed for three days, or an operator says so */
+    disabled?: {
+      at: string;
+      reason: 'gone' | 'failing' | 'operator';
+    };
+  };
+  PutWebhookResponse: {
+    webhook: Schemas['Webhook'];
+  };
+  PutWebhookResponse201: {
+    webhook: Schemas['Webhook'];
+    /** shown once */
+    secret?: string;
+  };
+  ListWebhooksResponse: {
+    webhooks: Schemas['Webhook'][];
+  };
+  ListWebhookDeliveriesResponse: {
+    deliveries: {
+      eventId: string;
+      type: string;
+      attempt: number;
+      at: string;
+      /** of the answer; absent if there was none */
+      status?: number;
+      error?: string;
+      tookMs: number;
+    }[];
+  };
+  TestWebhookResponse: {
+    delivered: boolean;
+    status?: number;
+    error?: string;
+    tookMs: number;
+  };
   GetGatewayCardResponse: { [field: string]: unknown };
   GetAgentCatalogResponse: { [field: string]: unknown };
   GetAgentCardResponse: { [field: string]: unknown };

@@ -2,17 +2,13 @@ import type { KeyScope } from '../../../identity/auth/scopes.ts';
 import type { JsonObject } from '../../../kernel/json/json.ts';
 import type { A2aCall } from './call.ts';
 import { getAddress, loadCard } from './cards.ts';
-import { A2aError } from './errors.ts';
+import { createPushConfig, deletePushConfig, getPushConfig, listPushConfigs } from './push.ts';
 import { answerCancelTask, answerGetTask, answerListTasks, parseTaskId } from './read.ts';
 import { sendMessage } from './send.ts';
 import { type StreamPiece, streamMessage, subscribeToTask } from './stream.ts';
 
 type Unary = (call: A2aCall, params: JsonObject) => Promise<JsonObject>;
 type Streaming = (call: A2aCall, params: JsonObject) => Promise<AsyncIterable<StreamPiece>>;
-
-const refusePush: Unary = async () => {
-  throw new A2aError('PUSH_NOTIFICATION_NOT_SUPPORTED', 'Parley sends no push notifications.');
-};
 
 const getExtendedAgentCard: Unary = ({ deps, caller, request, agent }) =>
   loadCard(deps, caller.project, getAddress(deps, request), agent, true);
@@ -23,10 +19,10 @@ export const UNARY_OPERATIONS = {
   GetTask: answerGetTask,
   ListTasks: answerListTasks,
   CancelTask: answerCancelTask,
-  CreateTaskPushNotificationConfig: refusePush,
-  GetTaskPushNotificationConfig: refusePush,
-  ListTaskPushNotificationConfigs: refusePush,
-  DeleteTaskPushNotificationConfig: refusePush,
+  CreateTaskPushNotificationConfig: createPushConfig,
+  GetTaskPushNotificationConfig: getPushConfig,
+  ListTaskPushNotificationConfigs: listPushConfigs,
+  DeleteTaskPushNotificationConfig: deletePushConfig,
   GetExtendedAgentCard: getExtendedAgentCard,
 } as const satisfies Record<string, Unary>;
 export type UnaryOperation = keyof typeof UNARY_OPERATIONS;

@@ -17,6 +17,7 @@ import { answerTask } from '../../../tasks/commands/answer-task.ts';
 import { createTask } from '../../../tasks/commands/create-task.ts';
 import { type A2aCall, assertSameContext, findTask } from './call.ts';
 import { A2aError } from './errors.ts';
+import { putPushConfig, withPushConfig } from './push.ts';
 
 /** Undefined for an answer that came before. */
 interface SentMessage {
@@ -32,7 +33,7 @@ export const acceptMessage = async (call: A2aCall, params: JsonObject): Promise<
   assertMediaTypes(call.agent, message);
   const options = parseOptions(request);
   const taskId = message.taskId
-    ? await continueTask(call, message, message.taskId, options)
+    ? await continueTask(call, message, message.taskId, options, request.configuration?.taskPushNotificationConfig)
     : await beginTask(call, request, params, options);
   call.request.addLogFields?.({ taskId });
   return { taskId, request };
@@ -65,6 +66,11 @@ const beginTask = async (
   const secret = await computeProjectHmac(deps, project, 'a2a.task', parts);
   const taskId = uuidFromSeed([A2A, secret.toString('base64url')]);
   const command = { ...withAuditEntry(deps, a2aDialect, wire, decoded), taskId, messageId: taskId };
+  const { taskPushNotificationConfig: pushed } = request.configuration ?? {};
+  if (pushed) {
+    const create = () => createTask(deps, caller, A2A, command, trace);
+    return await withPushConfig(deps, project, command, pushed, create);
+  }
   await createTask(deps, caller, A2A, command, trace);
   return taskId;
 };
@@ -84,6 +90,7 @@ const continueTask = async (
   { messageId, contextId, parts, metadata }: A2aMessage,
   id: string,
   options: RequestOptions,
+  pushed: JsonObject | undefined,
 ): Promise<string> => {
   const { deps, caller, signed } = call;
   const { task, entries } = await findTask(call, id);
@@ -99,6 +106,7 @@ const continueTask = async (
   await authorizeSender(deps, { caller, from: options.from ?? task.from, messageCount: 1, signature: signed });
   const { parley: _ours, ...own } = metadata ?? {};
   const extensions = Object.keys(own).length > 0 ? { [A2A]: { messageMetadata: own } } : undefined;
+  if (pushed) await putPushConfig(deps, task, pushed);
   await answerTask(deps, caller, task.id, parseContent(parts), { messageId, extensions });
   return task.id;
 };
