@@ -117,7 +117,7 @@ export const Config = z.strictObject({
       timeoutMs: positive.default(15 * SECOND_MS).describe('How long Parley waits for the answer to a webhook.'),
     })
     .prefault({})
-    .describe('What Parley calls: webhooks, push notifications, and agents with `transport: "a2a"`.'),
+    .describe('What Parley calls: webhooks, push notifications, and agents that have an address.'),
   consumers: z
     .record(
       name,
