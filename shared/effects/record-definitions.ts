@@ -6,6 +6,7 @@ import type { DomainProviders } from '../identity/agents/domain-providers.ts';
 import type { ApiKey } from '../identity/auth/api-key.ts';
 import type { ProjectSecret } from '../identity/project-secret.ts';
 import type { Tool } from '../identity/tools/tool.ts';
+import type { KeyedCall } from '../ingest/idempotency-key.ts';
 import type { InboxDepth, InboxSlot } from '../messaging/inbox/bounded-inbox.ts';
 import type { Sequence } from '../messaging/sequences/sequence.ts';
 import type { AgentState } from '../model/agent-state.ts';
@@ -175,6 +176,7 @@ export const RECORDS = {
   claim: defineRecord<ClaimReceipt>()({ plain: ['taskIds'] }),
   alias: defineRecord<Alias>()({}),
   idempotency: defineRecord<IdempotencyRecord>()({}),
+  'keyed-call': defineRecord<KeyedCall>()({ compressed: ['response'] }),
   minute: defineRecord<Item>()({}),
   batch: defineRecord<Batch>()({
     inChangeFeed: true,

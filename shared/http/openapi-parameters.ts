@@ -1,4 +1,5 @@
 import { DIALECT_NAMES } from '../dialects/registry.ts';
+import { IDEMPOTENCY_KEY_PATTERN } from '../ingest/idempotency-key.ts';
 import { findExample } from './examples.ts';
 import { toJsonSchema } from './openapi-schemas.ts';
 import { MAX_PARAM_BYTES, MAX_PARAM_LENGTH, type Route } from './route.ts';
@@ -43,6 +44,7 @@ const MAX_HEADER_LENGTH = 8192;
 const HEADER_SCHEMAS: Record<string, object> = {
   'Parley-Dialect': { type: 'string', enum: DIALECT_NAMES },
   'Parley-Broadcast': { type: 'string', pattern: '^(all|capability:.+|domain:.+)$', maxLength: 256 },
+  'Idempotency-Key': { type: 'string', pattern: IDEMPOTENCY_KEY_PATTERN, minLength: 1, maxLength: 255 },
   'Parley-Timestamp': { type: 'string', format: 'date-time' },
 };
 

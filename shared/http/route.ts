@@ -10,6 +10,7 @@ import {
 import type { KeyScope } from '../identity/auth/scopes.ts';
 import type { Deps } from '../identity/deps.ts';
 import { authorizeSender, buildSignedCall, SIGNATURE_HEADERS } from '../ingest/authorize.ts';
+import { executeOnce, IDEMPOTENCY_KEY_HEADER } from '../ingest/idempotency-key.ts';
 import { ParleyError, type ParleyErrorCode } from '../kernel/errors.ts';
 import type { JsonObject } from '../kernel/json/json.ts';
 import { parseOrThrow } from '../kernel/json/parse-or-throw.ts';
@@ -36,6 +37,8 @@ interface ParsedCall<Q, B, C = Caller> extends Omit<RouteCall, 'query' | 'caller
   caller: C;
   query: Q;
   body: B;
+  /** For what the call creates. The same ids when a call is repeated under its Idempotency-Key. */
+  makeId: () => string;
   /** Absent where the route takes no signature, or the call has none. */
   signed: SignedContent | undefined;
 }
@@ -94,6 +97,8 @@ interface RouteDefinition<Q, B, A extends KeyAccess> extends RouteDescription {
   /** What its key must be for: by default `read` for GET, `admin` for calls of administrators, and `agent` for all others. */
   scope?: KeyScope;
   ingress?: RouteIngress<Q, B>;
+  /** A POST that cannot be repeated under an Idempotency-Key, and why. */
+  unrepeatable?: string;
   /** Absent for none. */
   query?: z.ZodType<Q>;
   body?: z.ZodType<B>;
@@ -155,6 +160,7 @@ export const defineKeyRoute = <Q, B, A extends KeyAccess>(definition: RouteDefin
     body: bodySchema = noBody as unknown as z.ZodType<B>,
   } = definition;
   const parseQuery = createQueryParser(querySchema);
+  const isRepeatable = method === 'POST' && definition.unrepeatable === undefined;
   const getMaxBodyBytes: BodyLimit = (config) => Math.min(bodyBytes(config), config.limits.bodyBytes);
   return {
     ...definition,
@@ -162,7 +168,13 @@ export const defineKeyRoute = <Q, B, A extends KeyAccess>(definition: RouteDefin
     query: querySchema,
     body: bodySchema,
     getMaxBodyBytes,
-    ...(ingress !== 'none' && { headers: { ...definition.headers, ...SIGNATURE_HEADERS } }),
+    ...((ingress !== 'none' || isRepeatable) && {
+      headers: {
+        ...definition.headers,
+        ...(isRepeatable && IDEMPOTENCY_KEY_HEADER),
+        ...(ingress !== 'none' && SIGNATURE_HEADERS),
+      },
+    }),
     hasIngressChecks: ingress !== 'none',
     handle: async (call) => {
       const { deps, params, trace, request, longPoll } = call;
@@ -172,11 +184,28 @@ export const defineKeyRoute = <Q, B, A extends KeyAccess>(definition: RouteDefin
       const received = await receiveBody(call, getMaxBodyBytes);
       const body = parseOrThrow(bodySchema, received, definition.code ?? 'invalid_request', 'The body');
       const signed = buildSignedCall({ method, path, params, headers: request.headers, body: received });
-      const parsed = { deps, caller, params, query, body, signed, trace, request, longPoll };
+      const parsed = { deps, caller, params, query, body, signed, trace, request, longPoll, makeId: deps.newId };
       if (typeof ingress !== 'string') await runIngressChecks(ingress, parsed);
-      return await definition.handle(parsed);
+      const key = request.headers['idempotency-key'];
+      if (key === undefined || method !== 'POST') return await definition.handle(parsed);
+      if (definition.unrepeatable !== undefined)
+        throw new ParleyError('invalid_request', `This call takes no Idempotency-Key: ${definition.unrepeatable}`);
+      const { 'parley-broadcast': broadcast, 'parley-dialect': dialect } = request.headers;
+      const content = [path, params, call.query, broadcast, dialect, received];
+      return await executeOnce(deps, { caller, key, content }, RESPONSE_CODEC, (makeId) =>
+        definition.handle({ ...parsed, makeId }),
+      );
     },
   };
+};
+
+const RESPONSE_CODEC = {
+  encode: ({ stream, file, json, ...kept }: RouteResponse): string | undefined =>
+    stream || file || json ? undefined : JSON.stringify(kept),
+  decode: (text: string): RouteResponse => {
+    const response: RouteResponse = JSON.parse(text);
+    return { ...response, headers: { ...response.headers, 'idempotency-replayed': 'true' } };
+  },
 };
 
 /** Undefined without a body. */

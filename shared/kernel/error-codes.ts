@@ -209,6 +209,12 @@ export const ERROR_CODES = {
     meaning: 'Only Parley creates ids of this form.',
     action: 'Use a random UUID.',
   },
+  call_in_progress: {
+    status: 409,
+    retryable: true,
+    meaning: 'An earlier call with the same Idempotency-Key is still being executed.',
+    action: 'Repeat the call after `Retry-After`.',
+  },
   id_reused: {
     status: 409,
     meaning: 'An earlier message or resource with the same id had different content.',

@@ -63,5 +63,12 @@ describe('bulk operations', () => {
     assert.equal(again.message.id, message.id);
     const path = `/v1/operations/${listed[0].operationId}/stop`;
     assert.equal((await chef.call('POST', path)).body.status, 'completed');
+    const headers = { 'idempotency-key': randomUUID() };
+    const body = { filter };
+    const twice = [
+      await chef.call('POST', '/v1/tasks/cancel', body, headers),
+      await chef.call('POST', '/v1/tasks/cancel', body, headers),
+    ];
+    assert.deepEqual(twice[1]?.body, twice[0]?.body);
   });
 });

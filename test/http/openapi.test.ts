@@ -177,7 +177,13 @@ describe('GET /openapi.json', () => {
     const document: Described = (await admin.call('GET', '/openapi.json')).body;
     const parameters = document.paths['/v1/messages']?.post?.parameters ?? [];
     const headers = parameters.filter((parameter) => parameter.in === 'header').map(({ name }) => name);
-    assert.deepEqual(headers, ['Parley-Dialect', 'Parley-Broadcast', 'Parley-Signature', 'Parley-Timestamp']);
+    assert.deepEqual(headers, [
+      'Parley-Dialect',
+      'Parley-Broadcast',
+      'Idempotency-Key',
+      'Parley-Signature',
+      'Parley-Timestamp',
+    ]);
   });
 
   it('states in the OpenAPI document that an empty page need not be the last one', async (t) => {

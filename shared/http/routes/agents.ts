@@ -197,6 +197,7 @@ export const agentRoutes: Route[] = [
     method: 'POST',
     path: '/v1/agents/{id}/key',
     summary: 'Replace the key `default` of an agent, which stops working at once',
+    unrepeatable: 'its answer is a secret, which is not kept.',
     access: 'admin',
     responses: { 200: { description: 'The new key', schema: z.object({ key: ShownKey }) }, ...notFound },
     handle: async ({ deps, caller, params }) => {

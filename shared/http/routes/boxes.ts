@@ -78,13 +78,13 @@ export const boxRoutes: Route[] = [
       200: { description: 'A duplicate: the box existed before', schema: BoxView },
       201: { description: 'Created', schema: BoxView },
     },
-    handle: async ({ deps, caller, body }) => {
+    handle: async ({ deps, caller, body, makeId }) => {
       const { project } = caller;
       const { box, isNew } =
         body.kind === 'context'
           ? await createContextBox(deps, project, getCallerName(caller), body.cards)
           : await createOutputBox(deps, project, getCallerName(caller), {
-              id: body.box_id ?? `box_${deps.newId()}`,
+              id: body.box_id ?? `box_${makeId()}`,
               writer: (await resolveActor(deps, caller, body.agent_id)).agent.id,
               turn: body.agent_turn_id,
               cards: body.cards,

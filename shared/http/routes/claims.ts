@@ -26,6 +26,7 @@ export const claimRoutes: Route[] = [
     summary: 'Claim the next tasks, and send reports on earlier tasks in the same call',
     bodyBytes: largeBodyLimit,
     ingress: 'none',
+    unrepeatable: 'it has a `claimId`.',
     body: z
       .strictObject({
         max: z.number().int().min(1).max(10).default(1),

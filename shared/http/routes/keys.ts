@@ -97,6 +97,7 @@ export const keyRoutes: Route[] = [
     path: '/v1/keys',
     operationId: 'createKey',
     summary: 'Create a key for an operator, or one more for an agent',
+    unrepeatable: 'its answer is a secret, which is not kept.',
     access: 'admin',
     body: z.strictObject({
       name: keyName.refine((name) => name !== ADMIN_KEY && name !== RELAY_KEY, 'is the name of a key of Parley'),
@@ -130,6 +131,7 @@ export const keyRoutes: Route[] = [
     path: '/v1/keys/{name}/rotate',
     operationId: 'rotateKey',
     summary: 'Replace a key. An agent may replace its own',
+    unrepeatable: 'its answer is a secret, which is not kept.',
     ingress: 'none',
     body: z
       .strictObject({

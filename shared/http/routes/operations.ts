@@ -52,9 +52,9 @@ const defineBulkRoute = (kind: OperationKind): Route =>
       200: { description: 'With `dryRun`: what the call would change', schema: PreviewView },
       202: { description: 'Accepted and durable. The operation changes the tasks', schema: OperationView },
     },
-    handle: async ({ deps, caller, body: { filter, reason, dryRun } }) => {
+    handle: async ({ deps, caller, makeId, body: { filter, reason, dryRun } }) => {
       if (!dryRun) {
-        const operation = await startOperation(deps, caller, { kind, filter, reason });
+        const operation = await startOperation(deps, caller, { id: makeId(), kind, filter, reason });
         return { status: 202, body: toOperationView(operation) };
       }
       const { count, sample } = await previewOperation(deps, caller, { kind, filter }, SAMPLE_SIZE);

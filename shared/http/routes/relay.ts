@@ -27,6 +27,7 @@ export const relayRoutes: Route[] = [
     method: 'POST',
     path: '/v1/relay/key',
     summary: 'Create a new key for the relay of the project. The old key stops working',
+    unrepeatable: 'its answer is a secret, which is not kept.',
     access: 'admin',
     responses: {
       200: {
@@ -59,6 +60,7 @@ export const relayRoutes: Route[] = [
     method: 'POST',
     path: '/v1/relay/render',
     summary: 'Render items of the relay queue as NATS messages',
+    unrepeatable: 'it changes nothing.',
     access: 'relay-or-admin',
     bodyBytes: largeBodyLimit,
     ingress: 'none',

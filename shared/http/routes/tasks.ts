@@ -198,9 +198,9 @@ export const taskRoutes: Route[] = [
       ...notFound,
       409: { description: 'The task is still open' },
     },
-    handle: async ({ deps, caller, body, trace, ...call }) => {
+    handle: async ({ deps, caller, body, trace, makeId, ...call }) => {
       const id = await resolveTaskId(deps, caller, call);
-      const { duplicate, task, notices } = await rerunTask(deps, caller, id, { ...body, trace });
+      const { duplicate, task, notices } = await rerunTask(deps, caller, id, { ...body, trace, makeId });
       return { status: duplicate ? 200 : 202, body: { ...toTaskView(task), notices } };
     },
   }),

@@ -21,6 +21,7 @@ interface Rerun {
   input?: Json | undefined;
   priority?: Priority | undefined;
   trace: Trace;
+  makeId: () => string;
 }
 
 /** A new task in the name of the same requester. Parent, batch and graph have ended with the old one. */
@@ -28,10 +29,10 @@ export const rerunTask = async (
   deps: Deps,
   caller: Caller,
   oldId: string,
-  { id: given, input, priority, trace }: Rerun,
+  { id: given, input, priority, trace, makeId }: Rerun,
 ): Promise<CreateTaskResult & { task: Task }> => {
   if (given !== undefined) assertNotReserved('A task', given);
-  const id = given ?? uuidFromSeed(['rerun', deps.newId()]);
+  const id = given ?? uuidFromSeed(['rerun', makeId()]);
   const old = await findTaskByAnyId(deps.records, caller.project, oldId);
   if (!old) throw taskNotFoundError(oldId);
   assertRequester(caller, old, oldId);

@@ -12,6 +12,7 @@ import { getOperation, operationNotFoundError } from './operation-view.ts';
 import { OPERATION_PAGE_SIZE } from './run-operation.ts';
 
 interface WantedOperation {
+  id: string;
   kind: OperationKind;
   filter: TaskFilter;
   reason?: string | undefined;
@@ -21,7 +22,7 @@ interface WantedOperation {
 export const startOperation = async (
   deps: Deps,
   caller: Caller,
-  { kind, filter: given, reason }: WantedOperation,
+  { id, kind, filter: given, reason }: WantedOperation,
 ): Promise<Operation> => {
   const filter = pickGiven(given);
   assertPossibleFilter(kind, filter);
@@ -33,7 +34,6 @@ export const startOperation = async (
     deps.records.count(query),
     deps.records.list(query, { limit: OPERATION_PAGE_SIZE }),
   ]);
-  const id = deps.newId();
   const fresh: NewItem<Operation> = {
     ...operationRef(project, id),
     ...scope,
@@ -42,15 +42,17 @@ export const startOperation = async (
     ...{ finishedPages: 0, changed: 0, skipped: 0, failed: 0, failures: [] },
   };
   const created = await deps.records.create<Operation>(fresh, deps.newId());
-  if (created.outcome !== 'written') throw new Error(`the operation ${id} exists`);
-  return created.after;
+  // The same call was executed before.
+  const operation = created.outcome === 'written' ? created.after : created.existing;
+  if (!operation) throw operationNotFoundError(id);
+  return operation;
 };
 
 /** What it would change. */
 export const previewOperation = async (
   deps: Deps,
   caller: Caller,
-  { kind, filter: given }: WantedOperation,
+  { kind, filter: given }: Omit<WantedOperation, 'id'>,
   limit: number,
 ): Promise<{ count: Count; sample: Task[] }> => {
   const filter = pickGiven(given);
