@@ -25,11 +25,20 @@ export const NATIVE = { 'parley-dialect': 'native' };
 export const MAX_MESSAGES = 25;
 const GATHER_MS = 1;
 
-/** Messages that are sent within a millisecond travel in one call, in their order. */
+const { setImmediate } = globalThis as { setImmediate?: (run: () => void) => void };
+/** After everything else of this moment. */
+const defer = (run: () => void): void => {
+  if (setImmediate) setImmediate(run);
+  else setTimeout(run, 0);
+};
+
+/** Messages that are sent in the same moment, or within a millisecond while others are under way, travel in one call, in their order. */
 export class MessageGatherer {
   readonly #transport: Transport;
   readonly #carriers = new Set<() => void>();
   #pending: PendingMessage[] = [];
+  #inFlight = 0;
+  #isImmediate = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(transport: Transport) {
@@ -50,8 +59,21 @@ export class MessageGatherer {
     return new Promise((resolve, reject) => {
       this.#pending.push({ message, resolve, reject });
       if (this.#pending.length >= MAX_MESSAGES) this.#flush();
-      else this.#timer ??= setTimeout(() => this.#flush(), GATHER_MS);
+      else this.#schedule();
     });
+  }
+
+  /** At once, with what else is sent in the same moment; while other calls are under way, more is gathered for the next one. */
+  #schedule(): void {
+    if (this.#timer || this.#isImmediate) return;
+    if (this.#inFlight > 0) this.#timer = setTimeout(() => this.#flush(), GATHER_MS);
+    else {
+      this.#isImmediate = true;
+      defer(() => {
+        this.#isImmediate = false;
+        if (this.#pending.length > 0) this.#flush();
+      });
+    }
   }
 
   /** For a call that takes messages along: those that wait, and what to do with their results. */
@@ -81,6 +103,15 @@ export class MessageGatherer {
 
   async #send(taken: readonly PendingMessage[]): Promise<void> {
     if (taken.length === 0) return;
+    this.#inFlight++;
+    try {
+      await this.#call(taken);
+    } finally {
+      this.#inFlight--;
+    }
+  }
+
+  async #call(taken: readonly PendingMessage[]): Promise<void> {
     const [first] = taken;
     if (first && taken.length === 1) return this.#sendAlone(first);
     try {

@@ -71,7 +71,6 @@ export interface ResultOptions {
   onQuestion?: (question: { prompt: string; schema?: JsonObject }) => Json | Promise<Json>;
 }
 
-const WAIT_SECONDS = 25;
 /** A question may be answered by somebody else, at any time. */
 const ANSWER_CHECK_MS = [500, 1000, 2000, 5000];
 
@@ -96,7 +95,7 @@ export class RequestHandle<Output = Json> {
     const stop = limit && signal ? AbortSignal.any([limit, signal]) : (limit ?? signal);
     await this.accepted;
     for (let asked = 0; ; ) {
-      const task = await this.status({ signal: stop, waitSeconds: WAIT_SECONDS });
+      const task = await this.#transport.slots.use(stop, (waitSeconds) => this.status({ signal: stop, waitSeconds }));
       if (task.state === 'completed') return task.result as Output;
       if (task.state === 'failed' || task.state === 'expired' || task.state === 'cancelled') {
         throw toTaskFailed(task, task.state);

@@ -1,6 +1,8 @@
 import { Emitter } from './emitter.ts';
 import { ConnectionError, ParleyError } from './errors.ts';
 import type { JsonObject } from './json.ts';
+import { type Answer, type Ask, createNodeAsk } from './node-http.ts';
+import { WaitSlots } from './wait-slots.ts';
 
 export interface TransportOptions {
   url: string;
@@ -48,6 +50,7 @@ const FIRST_DELAY_MS = 100;
 const MAX_DELAY_MS = 5000;
 /** `Date` has whole seconds, and an answer may be on its way for a while. */
 const SKEW_MS = 5000;
+const JSON_TYPE = { 'content-type': 'application/json' };
 
 /**
  * One deployment and one key. Every call of Parley can be repeated with the same ids, so each is repeated until it has an
@@ -55,11 +58,16 @@ const SKEW_MS = 5000;
  */
 export class Transport extends Emitter<ConnectionEvents> {
   readonly url: string;
+  /** For those who wait for results. */
+  readonly slots = new WaitSlots();
   readonly #options: TransportOptions;
   readonly #fetch: typeof globalThis.fetch;
+  /** Faster than `fetch`, where there is one. */
+  readonly #ask: Ask | undefined;
   readonly #headers: Record<string, string>;
   /** How far the clock of the server is ahead, in milliseconds, as its last answer said. */
   clockOffsetMs = 0;
+  #lastDate = '';
   #isSkewed = false;
   #offlineSince: number | undefined;
 
@@ -68,14 +76,28 @@ export class Transport extends Emitter<ConnectionEvents> {
     this.url = options.url.replace(/\/+$/, '');
     this.#options = options;
     this.#fetch = options.fetch ?? globalThis.fetch.bind(globalThis);
+    this.#ask = options.fetch ? undefined : createNodeAsk(this.url);
     this.#headers = { ...options.headers, authorization: `Bearer ${options.key}` };
   }
 
   /** The answer as JSON. */
   async call<T = JsonObject>(method: string, path: string, options: CallOptions = {}): Promise<T> {
-    return this.#repeat(method, path, options, async (response) => {
-      const text = await response.text();
-      return (text === '' ? undefined : JSON.parse(text)) as T;
+    const parse = (text: string): T => (text === '' ? undefined : JSON.parse(text)) as T;
+    if (options.body instanceof Uint8Array || !this.#ask) {
+      return this.#repeat(method, path, options, async (response) => parse(await response.text()));
+    }
+    const ask = this.#ask;
+    const body = options.body === undefined ? undefined : JSON.stringify(options.body);
+    const headers = { ...this.#headers, ...(body !== undefined && JSON_TYPE), ...options.headers };
+    const question = { method, url: this.url + path + formatQuery(options.query), headers, body };
+    const timeoutMs = ANSWER_MS + (options.waitMs ?? 0);
+    return this.#repeatUntilAnswered(method, path, options, async () => {
+      const answer = await ask({ ...question, signal: options.signal, timeoutMs });
+      this.#readClock(answer.header('date'));
+      if (answer.status >= 400) return this.#readFailure(answer);
+      const value = parse(answer.text);
+      this.#comeOnline();
+      return { value };
     });
   }
 
@@ -98,22 +120,44 @@ export class Transport extends Emitter<ConnectionEvents> {
     const url = this.url + path + formatQuery(options.query);
     const [body, type] = encodeBody(options.body);
     const headers = { ...this.#headers, ...(type && { 'content-type': type }), ...options.headers };
-    const until = Date.now() + (options.retryForMs ?? this.#options.retryForMs);
+    const init = { method, headers, body: body ?? null };
+    return this.#repeatUntilAnswered(method, path, options, () => this.#fetchOnce(url, init, options, read));
+  }
+
+  /** An answer whose body is cut counts as none. */
+  async #repeatUntilAnswered<T>(
+    method: string,
+    path: string,
+    { signal, retryForMs = this.#options.retryForMs }: CallOptions,
+    call: () => Promise<{ value: T } | Failure>,
+  ): Promise<T> {
+    const until = Date.now() + retryForMs;
     for (let attempt = 1; ; attempt++) {
-      options.signal?.throwIfAborted();
-      const done = await this.#try(url, { method, headers, body: body ?? null }, options, read);
+      signal?.throwIfAborted();
+      const done = await this.#try(call, signal);
       if ('value' in done) return done.value;
       const { error, retryAfterMs } = done;
       const delayMs =
         retryAfterMs ?? Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** (attempt - 1)) * (0.5 + Math.random());
       if (Date.now() + delayMs > until) throw error;
       this.#options.onRetry?.({ method, path, attempt, delayMs, error });
-      await sleep(delayMs, options.signal);
+      await sleep(delayMs, signal);
     }
   }
 
-  /** An answer whose body is cut counts as none. */
-  async #try<T>(
+  async #try<T>(call: () => Promise<{ value: T } | Failure>, signal: AbortSignal | undefined) {
+    try {
+      return await call();
+    } catch (error) {
+      if (error instanceof ParleyError || error instanceof SyntaxError) throw error;
+      signal?.throwIfAborted();
+      const failed = new ConnectionError(`${this.url} cannot be reached: ${describe(error)}`, error);
+      this.#goOffline(failed);
+      return { error: failed } satisfies Failure;
+    }
+  }
+
+  async #fetchOnce<T>(
     url: string,
     init: RequestInit,
     { signal, waitMs = 0 }: CallOptions,
@@ -123,43 +167,39 @@ export class Transport extends Emitter<ConnectionEvents> {
     const stop = (): void => call.abort(signal?.reason);
     signal?.addEventListener('abort', stop, { once: true });
     const limitMs = ANSWER_MS + waitMs;
-    const tooLong = new Error(`no answer within ${limitMs / 1000} s`);
-    const timer = setTimeout(() => call.abort(tooLong), limitMs);
+    const timer = setTimeout(() => call.abort(new Error(`no answer within ${limitMs / 1000} s`)), limitMs);
     let isStream = false;
     try {
       const response = await this.#fetch(url, { ...init, signal: call.signal });
-      this.#readClock(response);
-      if (!response.ok) return await this.#readFailure(response);
+      const header = (name: string): string | undefined => response.headers.get(name) ?? undefined;
+      this.#readClock(header('date'));
+      if (!response.ok) {
+        return this.#readFailure({ status: response.status, header, text: await response.text().catch(() => '') });
+      }
       const value = await read(response);
       isStream = (value as unknown) === response;
       this.#comeOnline();
       return { value };
-    } catch (error) {
-      if (error instanceof ParleyError || error instanceof SyntaxError) throw error;
-      signal?.throwIfAborted();
-      const failed = new ConnectionError(`${this.url} cannot be reached: ${describe(error)}`, error);
-      this.#goOffline(failed);
-      return { error: failed };
     } finally {
       clearTimeout(timer);
       if (!isStream) signal?.removeEventListener('abort', stop);
     }
   }
 
-  async #readFailure(response: Response): Promise<Failure> {
-    const error = new ParleyError(response.status, await readProblem(response));
-    if (response.status === 401) this.emit('rejected', { error });
+  #readFailure(answer: Answer): Failure {
+    const error = new ParleyError(answer.status, parseProblem(answer));
+    if (answer.status === 401) this.emit('rejected', { error });
     if (!isPassing(error)) {
       this.#comeOnline();
       throw error;
     }
-    if (response.status >= 502) this.#goOffline(error);
-    return { error, retryAfterMs: parseRetryAfter(response) };
+    if (answer.status >= 502) this.#goOffline(error);
+    return { error, retryAfterMs: parseRetryAfter(answer.header('retry-after')) };
   }
 
-  #readClock({ headers }: Response): void {
-    const date = headers.get('date');
-    if (!date) return;
+  #readClock(date: string | undefined): void {
+    if (!date || date === this.#lastDate) return;
+    this.#lastDate = date;
     this.clockOffsetMs = Date.parse(date) - Date.now();
     const isSkewed = Math.abs(this.clockOffsetMs) > SKEW_MS;
     if (isSkewed && !this.#isSkewed) this.emit('skewed', { offsetMs: this.clockOffsetMs });
@@ -203,17 +243,16 @@ const describe = (error: unknown): string => {
   return error.cause instanceof Error ? error.cause.message : error.message;
 };
 
-const readProblem = async (response: Response): Promise<JsonObject> => {
-  const text = await response.text().catch(() => '');
+const parseProblem = ({ status, text }: Answer): JsonObject => {
   try {
     return JSON.parse(text);
   } catch {
-    return { detail: text.slice(0, 500) || response.statusText };
+    return { detail: text.slice(0, 500) || `Parley answered ${status}.` };
   }
 };
 
-const parseRetryAfter = ({ headers }: Response): number | undefined => {
-  const seconds = Number(headers.get('retry-after') ?? Number.NaN);
+const parseRetryAfter = (value: string | undefined): number | undefined => {
+  const seconds = Number(value ?? Number.NaN);
   // Those who were rejected together must not come back together.
   return Number.isFinite(seconds) ? seconds * 1000 + Math.random() * 250 : undefined;
 };

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { connect, Fail, TaskFailed } from '../src/index.ts';
 import { address, adminKey, agent, connectAgent, connectPair, run } from './agents.ts';
+import { createFaultyFetch } from './faulty-fetch.ts';
 
 const adminClient = connect({ url: address, key: adminKey });
 
@@ -46,6 +47,29 @@ describe('the TypeScript SDK', () => {
     await assert.rejects(
       requester.graph({ only: { capability } }).results(),
       (error) => error instanceof TaskFailed && error.code === 'no_luck',
+    );
+  });
+
+  it('gets every result in a while, though more are waited for than calls may wait', async () => {
+    const { fetch, effects } = createFaultyFetch();
+    const { capability, worker } = await connectPair();
+    const nobodys = (await connectPair()).capability;
+    run(worker.on(capability, () => 1));
+    const requester = await connectAgent([], { fetch });
+    const stop = new AbortController();
+    for (let index = 0; index < 300; index++) {
+      requester
+        .request(nobodys)
+        .result({ signal: stop.signal })
+        .catch(() => {});
+    }
+    const handles = Array.from({ length: 100 }, () => requester.request<number>(capability));
+    const results = await Promise.all(handles.map((handle) => handle.result()));
+    stop.abort();
+    assert.equal(results.length, 100);
+    assert.deepEqual(
+      effects.filter((effect) => effect.endsWith('429')),
+      [],
     );
   });
 
