@@ -1,7 +1,7 @@
 /** The server has 128 calls of one key in flight at the same time, until they wait. */
 const SLOTS = 96;
 const ALONE_SECONDS = 25;
-const AMONG_MANY_SECONDS = 5;
+const AMONG_MANY_SECONDS = 2;
 const CROWDED_SECONDS = 1;
 
 /** Takes turns, where more results are waited for than calls may wait: each is asked for in a while. */
