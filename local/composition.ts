@@ -3,7 +3,7 @@ import { dispatchChanges } from '../shared/effects/dispatcher.ts';
 import { LISTED_KINDS } from '../shared/effects/listed-kinds.ts';
 import { CHANGE_FEED_KINDS, RECORDS } from '../shared/effects/record-definitions.ts';
 import { onTimer } from '../shared/effects/record-handlers.ts';
-import { openEmbeddedEngine } from '../shared/engines/embedded/embedded-engine.ts';
+import { type EmbeddedEngine, openEmbeddedEngine } from '../shared/engines/embedded/embedded-engine.ts';
 import { createGuardedSender } from '../shared/engines/outbound/guarded-sender.ts';
 import { createRouter, type HttpHandler } from '../shared/http/router.ts';
 import { routes } from '../shared/http/routes/routes.ts';
@@ -43,6 +43,7 @@ export interface RunningParley {
   handle: HttpHandler;
   /** From now on; what has begun goes on as it began. */
   setConfig(config: Config): void;
+  backUp: EmbeddedEngine['backUp'];
   stop(): Promise<void>;
 }
 
@@ -111,7 +112,7 @@ export const startParley = async (options: ParleyOptions): Promise<RunningParley
     await statistics.stop();
     await engine.stop();
   };
-  return { deps, handle: createRouter(deps, routes, admission), setConfig, stop };
+  return { deps, handle: createRouter(deps, routes, admission), setConfig, backUp: engine.backUp, stop };
 };
 
 const wrapPortsForAdmission = (ports: Ports, admission: BoundedAdmission): Ports => ({

@@ -1,11 +1,13 @@
 import { generateKey, RELAY_OWNER } from '../shared/identity/auth/keys.ts';
 import { createJsonLog } from '../shared/kernel/log.ts';
 import { buildKeyFileName, loadAdminKeys, loadOrCreateKey } from './admin-keys.ts';
+import { handleControl, runBackupCommand } from './backup-commands.ts';
 import { formatBanner } from './banner.ts';
 import { HELP, parseOptions, type ServerOptions } from './cli-options.ts';
 import { startParley } from './composition.ts';
 import { SignInCodes } from './console/sign-in-codes.ts';
 import { withConsole } from './console/with-console.ts';
+import { serveControl } from './control-socket.ts';
 import { createDataFolder, lacksStorage } from './create-data-folder.ts';
 import { type EmbeddedRelay, type RelayHost, startEmbeddedRelay } from './embedded-relay.ts';
 import { ensureKey } from './ensure-key.ts';
@@ -40,10 +42,12 @@ const startEmbedded = async (options: ServerOptions): Promise<void> => {
   const served = withConsole(parley.handle, { codes, adminKey, log });
   const handle = options.isVerbose ? logRequests(served, (line) => process.stderr.write(line)) : served;
   const server = await startHttpServer(handle, port, host, log, config.limits.connections);
+  const closeControl = await serveControl(dir, (request) => handleControl(dir, parley, request), log);
   let isStopping = false;
   const stop = async (): Promise<void> => {
     if (isStopping) return;
     isStopping = true;
+    await closeControl();
     await natsSide?.stop();
     await server.close();
     await parley.stop();
@@ -86,6 +90,8 @@ const exitWithError = (line: string): never => {
 
 let options: ServerOptions | 'help' | undefined;
 try {
+  const [command, ...args] = process.argv.slice(2);
+  if (command === 'backup' || command === 'restore') process.exit(await runBackupCommand(command, args));
   options = parseOptions(process.argv.slice(2));
   if (options === 'help') process.stdout.write(HELP);
   else await startEmbedded(options);

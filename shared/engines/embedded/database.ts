@@ -63,6 +63,10 @@ export class Database {
     return this.#file.prepareWrite(text);
   }
 
+  holdCheckpoints(): () => void {
+    return this.#file.holdCheckpoints();
+  }
+
   onBeforeRotation(action: () => void): void {
     this.#file.onBeforeRotation = action;
   }

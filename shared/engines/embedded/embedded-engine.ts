@@ -6,6 +6,7 @@ import type { EngineHandlers } from '../../ports/engine-handlers.ts';
 import type { ListedKinds } from '../../ports/lists.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { RecordMigrations } from '../../ports/record-migration.ts';
+import { type BackupReport, BLOB_FOLDER, backUpStorage, DATABASE_FILE } from './back-up.ts';
 import { BlobSweeper } from './blob-sweeper.ts';
 import { ChangeFeed } from './change-feed.ts';
 import { Database, storageFullError } from './database.ts';
@@ -43,6 +44,8 @@ export interface EmbeddedEngine {
   /** The same for writes that follow from others and would be repeated should they be lost: nobody waits for them. */
   effectPorts: Ports;
   start(handlers: EngineHandlers): void;
+  /** Copies the storage into a new folder, while all goes on. One at a time. */
+  backUp(folder: string): Promise<BackupReport>;
   stop(): Promise<void>;
 }
 
@@ -50,7 +53,7 @@ export const openEmbeddedEngine = (options: EmbeddedEngineOptions): EmbeddedEngi
   const { dir, clock, log } = options;
   mkdirSync(dir, { recursive: true });
   const logAcceptedDamage = (salvaged: SalvageReport): void => log('warn', 'storage damage accepted', { ...salvaged });
-  const db = new Database(join(dir, 'parley.db'), {
+  const db = new Database(join(dir, DATABASE_FILE), {
     acceptDamage: options.acceptDamage ? logAcceptedDamage : undefined,
     migrations: options.migrations,
     lists: options.lists,
@@ -72,7 +75,7 @@ export const openEmbeddedEngine = (options: EmbeddedEngineOptions): EmbeddedEngi
   const queues = new QueueStore(db, clock);
   const events = new EventStore(db, clock, options.eventRetentionMs);
   const timers = new TimerLoop(db, records, events, clock, log);
-  const blobs = createFileBlobs(join(dir, 'blobs'), {
+  const blobs = createFileBlobs(join(dir, BLOB_FOLDER), {
     now: () => clock.now(),
     newId: options.newId,
     toError: (error) => (isNoSpaceError(error) ? storageFullError() : db.recordFailure(error)),
@@ -94,6 +97,11 @@ export const openEmbeddedEngine = (options: EmbeddedEngineOptions): EmbeddedEngi
       timers.start(handlers.onTimer);
       blobSweep.start();
     },
+    backUp: (folder) =>
+      backUpStorage(
+        { dir, holdCheckpoints: () => db.holdCheckpoints(), holdDeletes: () => blobs.holdDeletes() },
+        folder,
+      ),
     stop: async () => {
       await Promise.all([feed.stop(), timers.stop(), blobSweep.stop()]);
       await db.close();

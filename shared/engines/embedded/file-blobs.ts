@@ -13,6 +13,8 @@ export interface FileBlobs extends Blobs {
   /** Includes partial files of a crash. */
   listUnretained(before: number): Promise<string[]>;
   deleteUnretained(file: string): Promise<void>;
+  /** Deletes wait until the function that is returned is called. */
+  holdDeletes(): () => void;
 }
 
 interface FileBlobOptions {
@@ -69,6 +71,8 @@ export const createFileBlobs = (
     throw contentDamagedError(key, 'damaged');
   };
 
+  let held: Promise<void> | undefined;
+
   /** A smaller put that succeeds proves nothing. */
   let refusedBytes = Infinity;
   const recordCapacity = (bytes: number): void => {
@@ -117,6 +121,7 @@ export const createFileBlobs = (
       }
     },
     delete: async (key) => {
+      await held;
       await rm(buildUnretainedPath(key), { force: true });
       await rm(buildRetainedPath(key), { force: true });
     },
@@ -128,7 +133,18 @@ export const createFileBlobs = (
       }
       return files;
     },
-    deleteUnretained: (file) => rm(join(unowned, file), { force: true }),
+    deleteUnretained: async (file) => {
+      await held;
+      await rm(join(unowned, file), { force: true });
+    },
+    holdDeletes: () => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      held = promise;
+      return () => {
+        held = undefined;
+        resolve();
+      };
+    },
   };
 };
 

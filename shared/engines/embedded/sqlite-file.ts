@@ -54,6 +54,7 @@ const FREE_SPACE_CHECK_MS = 1000;
 /** Where the journal found no room, so often is looked whether there is some. */
 const RESERVE_RETRY_MS = 200;
 const RETRY_MS = 30_000;
+const AUTO_CHECKPOINT = 'PRAGMA wal_autocheckpoint = 4096';
 /** Worth another try. */
 const MIN_FREED_BYTES = 1024 * 1024;
 
@@ -97,7 +98,7 @@ export class SqliteFile {
     // The lock is kept for good, so that a second process on the same file fails at once. Asked for first, it spares a file of 32 KB.
     this.sql.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL');
     // NORMAL leaves the sync after a commit to us; SQLite still syncs around each checkpoint.
-    this.sql.exec('PRAGMA synchronous = NORMAL; PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 4096');
+    this.sql.exec(`PRAGMA synchronous = NORMAL; PRAGMA cache_size = -65536; ${AUTO_CHECKPOINT}`);
     // A statement that writes pages to make room in memory could fail half-way for want of room on the disk.
     this.sql.exec('PRAGMA journal_size_limit = 67108864; PRAGMA cache_spill = OFF');
     this.#begin = this.sql.prepare('BEGIN IMMEDIATE');
@@ -189,6 +190,12 @@ export class SqliteFile {
     const { tip } = this.#journal;
     const mustSync = this.#journal.isFull && !this.#committing && !this.#blocked && this.#rotateJournal();
     return { ...tip, mustSync };
+  }
+
+  /** Commits stay in the WAL, and the database file as it is, until the function that is returned is called. */
+  holdCheckpoints(): () => void {
+    this.sql.exec('PRAGMA wal_autocheckpoint = 0');
+    return () => this.sql.exec(AUTO_CHECKPOINT);
   }
 
   /** What was kept is on the disk. */
