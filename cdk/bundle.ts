@@ -57,7 +57,8 @@ const versionOnlyPlugin: Plugin = {
   },
 };
 
-const SCHEMA_FUNCTION = 'api';
+/** They describe calls, or tools, in JSON Schema. */
+const SCHEMA_FUNCTIONS = ['api', 'mcp'];
 
 const emptyModulesPlugin = (name: string, filter: RegExp): Plugin => ({
   name,
@@ -69,7 +70,7 @@ const emptyModulesPlugin = (name: string, filter: RegExp): Plugin => ({
   },
 });
 
-/** Every zod schema includes 18 KB for JSON Schema; all functions but one never use them. */
+/** Every zod schema includes 18 KB for JSON Schema; all functions but these never use them. */
 const dropJsonSchemaPlugin = emptyModulesPlugin(
   'without-json-schema',
   /\/zod\/v4\/core\/(to-json-schema|json-schema-processors)\.js$/,
@@ -109,7 +110,7 @@ const DOCUMENTATION = new RegExp(`\\b(?:meaning|action|help):${STRING}(?=\\}|\\w
 
 const DESCRIPTION = new RegExp(`\\.describe\\(${STRING}\\)`, 'g');
 
-/** What fields mean is in the API's description, which one function serves. */
+/** What fields mean is in the API's description, which few functions serve. */
 const dropDescriptionsPlugin: Plugin = {
   name: 'without-descriptions',
   setup: ({ onLoad }) => {
@@ -176,7 +177,7 @@ const bundleFunction = async (name: string, folder: string, plugins: Plugin[]): 
       dropEndpointCachePlugin,
       dropErrorClassesPlugin,
       dropDocumentationPlugin,
-      ...(name === SCHEMA_FUNCTION ? [] : [dropJsonSchemaPlugin, dropDescriptionsPlugin]),
+      ...(SCHEMA_FUNCTIONS.includes(name) ? [] : [dropJsonSchemaPlugin, dropDescriptionsPlugin]),
     ],
   });
   const entries = Object.fromEntries([...needed].map((file) => [parse(file).name, file]));

@@ -134,6 +134,17 @@ export const FUNCTIONS = {
       content: CONTENT_ACTIONS,
     },
   },
+  /** It makes the calls of the API that MCP stands on itself. */
+  mcp: {
+    memoryMB: 512,
+    timeoutS: HTTP_TIMEOUT_S,
+    access: {
+      table: INGEST_ACCESS.table,
+      indexes: ['byList', 'byHolder', 'byCreation'],
+      queues: [...INGEST_ACCESS.queues, 'ReceiveMessage', 'DeleteMessage', 'ChangeMessageVisibility'],
+      content: CONTENT_ACTIONS,
+    },
+  },
   turns: {
     memoryMB: 256,
     timeoutS: HTTP_TIMEOUT_S,
@@ -224,6 +235,8 @@ export const ROUTES: readonly RouteSpec[] = [
   { method: 'ANY', path: '/a2a/{proxy+}', to: 'a2a' },
   { method: 'ANY', path: '/.well-known/agent-card.json', to: 'a2a' },
   { method: 'ANY', path: '/.well-known/ai-catalog.json', to: 'a2a' },
+  { method: 'ANY', path: '/mcp', to: 'mcp' },
+  { method: 'ANY', path: '/mcp/{proxy+}', to: 'mcp' },
   { method: 'ANY', path: '/v1/turns', to: 'turns' },
   { method: 'ANY', path: '/v1/turns/{proxy+}', to: 'turns' },
 ];

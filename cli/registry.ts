@@ -37,6 +37,10 @@ export const COMMANDS: Record<string, CommandEntry> = {
     summary: 'Connect agents that exchange files, as the document of Message Routing has it',
     load: () => import('./commands/bridge.ts'),
   },
+  mcp: {
+    summary: 'Serve MCP on standard input and output, for hosts without remote servers',
+    load: () => import('./commands/mcp.ts'),
+  },
   validate: { summary: 'Say which dialect a message is, and what is wrong with it', load: messages },
   translate: { summary: 'Show a request as another dialect has it', load: messages },
   'profiles list': { summary: 'List the deployments that this computer knows', load: profiles },

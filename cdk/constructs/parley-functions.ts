@@ -43,6 +43,7 @@ export const createFunctions = (
     a2a: createFunction('a2a'),
     relay: createFunction('relay'),
     turns: createFunction('turns'),
+    mcp: createFunction('mcp'),
     api: createFunction('api'),
     dispatch: createFunction('dispatch'),
     sweep: createFunction('sweep'),

@@ -152,6 +152,16 @@ export const Config = z.strictObject({
       instanceMs: positive.default(MINUTE_MS).describe('How long an instance of an agent is live after its last call.'),
     })
     .prefault({}),
+  mcp: z
+    .strictObject({
+      origins: z
+        .array(z.string().max(253))
+        .default([])
+        .describe(
+          'Origins of web pages that may call `/mcp`, such as `https://app.example`. Pages of this machine always may.',
+        ),
+    })
+    .prefault({}),
   limits: z
     .strictObject({
       bodyBytes: positive.default(4 * 1024 * 1024).describe('The largest request body.'),

@@ -11,6 +11,9 @@ import { nativeDialect } from './native/native.ts';
 import { roundTableDialect } from './round-table/round-table.ts';
 import { taskFormatDialect } from './task-format/task-format.ts';
 
+/** The dialect that Parley itself speaks, in which everything that Parley knows can be said. */
+export const OWN_DIALECT = nativeDialect.name;
+
 /** Every dialect, in the order in which a message is tried against them. */
 export const DIALECTS: readonly Dialect[] = [
   commonGroundDialect,

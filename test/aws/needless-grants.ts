@@ -4,6 +4,11 @@ import type { NamedQueue } from '../../shared/ports/queue-names.ts';
 /** The functions whose every grant `grants.test.ts` needs: what they are for can be brought about there at will. */
 export const PROVEN_ALONE = ['dispatch', 'replay', 'sweep', 'due', 'dead-letters'] as const;
 
+/** They make calls of other functions inside, each of which needs its grants there; `grants.ts` holds them against those. */
+export const COMPOSED: Record<string, readonly string[]> = {
+  mcp: ['ingest', 'claims', 'tasks', 'inbox', 'agents'],
+};
+
 /** What is needed by chance only, so that no test can be sure to need it. */
 export const BY_CHANCE: Record<string, string> = {
   'turns sqs:SendMessage lanes of a domain':

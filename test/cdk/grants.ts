@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { z } from 'zod';
 import { FUNCTION_NAMES } from '../../cdk/function-specs.ts';
+import { COMPOSED } from '../aws/needless-grants.ts';
 import { Reference, synthesized } from './synthesized.ts';
 
 const list = <T extends z.ZodType>(one: T) =>
@@ -60,7 +61,7 @@ describe('the functions may', () => {
     const receivers = FUNCTION_NAMES.filter((name) =>
       granted(name).some((grant) => /^sqs:ReceiveMessage Lanes.*(critical|low)/.test(grant)),
     );
-    assert.deepEqual(receivers, ['claims', 'turns']);
+    assert.deepEqual(receivers, ['claims', 'mcp', 'turns']);
   });
 
   it('send to every lane, where they send to lanes, and write that it is in use', () => {
@@ -86,6 +87,18 @@ describe('the functions may', () => {
     const missing = ofOthers('ingest').filter((grant) => !ofOthers('claims').includes(grant));
     assert.deepEqual(missing, []);
     assert.ok(ofOthers('claims').some((grant) => grant.startsWith('dynamodb:ConditionCheckItem Table')));
+  });
+
+  it('grant a function that makes calls of others inside what one of those may, and no more', () => {
+    for (const [name, parts] of Object.entries(COMPOSED)) {
+      const allowed = new Set(parts.flatMap((part) => granted(part)));
+      const own = granted(name).filter((grant) => !grant.startsWith('logs:'));
+      assert.deepEqual(
+        own.filter((grant) => !allowed.has(grant)),
+        [],
+        name,
+      );
+    }
   });
 
   it('keep cards, with a blob where they are large, wherever one may be made', () => {
@@ -128,12 +141,14 @@ describe('the functions may', () => {
     assert.deepEqual(listed, onBuckets('GetObject'));
     assert.deepEqual(listed, [
       'ingest Content',
+      'a2a Content',
       'claims Content',
       'tasks Content',
       'inbox Content',
       'agents Content',
       'cards Content',
       'relay Content',
+      'mcp Content',
       'turns Content',
       'dispatch Content',
       'due Content',

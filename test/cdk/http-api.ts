@@ -25,10 +25,12 @@ const functionBehind = (): ((method: string, path: string) => string | undefined
       integrations.get(properties.Target['Fn::Join'][1][1])?.replace('parley-test-', ''),
     ]),
   );
-  const greedy = (path: string) =>
-    path.split('/').length > 3 ? `${path.split('/').slice(0, 3).join('/')}/{proxy+}` : '';
+  const listGreedy = (path: string): string[] => {
+    const steps = path.split('/');
+    return steps.map((_, at) => `${steps.slice(0, at).join('/')}/{proxy+}`).toReversed();
+  };
   return (method, path) =>
-    [`${method} ${path}`, `ANY ${path}`, `${method} ${greedy(path)}`, `ANY ${greedy(path)}`, '$default']
+    [...[path, ...listGreedy(path)].flatMap((one) => [`${method} ${one}`, `ANY ${one}`]), '$default']
       .map((key) => targets.get(key))
       .find((name) => name !== undefined);
 };
@@ -47,6 +49,7 @@ describe('the HTTP API', () => {
       [/^\w+ \/(a2a|\.well-known\/a)/, 'a2a'],
       [/^\w+ \/v1\/relay\//, 'relay'],
       [/^\w+ \/v1\/turns/, 'turns'],
+      [/^\w+ \/mcp/, 'mcp'],
       [/./, 'api'],
     ] as const;
     for (const { method, path } of routes) {

@@ -35,6 +35,14 @@ const said = (more: (ids: Ids) => object = () => ({})) => ({
   by: 'executor' as const,
 });
 
+/** What MCP refuses stands in its result. */
+const callStatusTool = (id: string) => ({
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'tools/call',
+  params: { name: 'parley_status', arguments: { id } },
+});
+
 /** Every route that asks for a key. Those that read come first; those that change something in an order in which each can. */
 export const ACCESS: Record<string, AccessRow> = {
   ...A2A_ACCESS,
@@ -52,6 +60,8 @@ export const ACCESS: Record<string, AccessRow> = {
   'GET /v1/operations': { stranger: '200' },
   'GET /v1/operations/{id}': { at: '/v1/operations/:operation', stranger: '404 not_found' },
   'GET /v1/stats': { by: 'admin', stranger: '403 forbidden', foreign: '403 forbidden' },
+  'POST /mcp': { body: ({ held }) => callStatusTool(held), stranger: '200' },
+  'POST /mcp/{agent}': { at: '/mcp/holder', body: ({ held }) => callStatusTool(held), stranger: '200' },
   'GET /v1/graphs': { stranger: '200' },
   'GET /v1/batches': { stranger: '200' },
   'GET /v1/turns': { stranger: '200' },

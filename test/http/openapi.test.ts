@@ -211,6 +211,8 @@ describe('GET /openapi.json', () => {
       'post /a2a/{agent}/{tenant}/message:stream',
       'post /a2a/{agent}/{tenant}/tasks/{id}',
       'post /a2a/{agent}/{tenant}/tasks/{id}/pushNotificationConfigs',
+      'post /mcp',
+      'post /mcp/{agent}',
       'post /v1/batches',
       'post /v1/batches/{id}/cancel',
       'post /v1/boxes',

@@ -25,6 +25,7 @@ const LAYERS = [
   'workflows',
   'effects',
   'nats-gateway',
+  'mcp',
   'http',
   'engines',
 ];

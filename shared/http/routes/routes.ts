@@ -16,6 +16,7 @@ import { homePageRoutes } from './home-page.ts';
 import { inboxRoutes } from './inbox.ts';
 import { keyRoutes, whoamiRoutes } from './keys.ts';
 import { manifestRoutes } from './manifest.ts';
+import { createMcpRoutes } from './mcp.ts';
 import { messageRoutes } from './messages.ts';
 import { metricRoutes } from './metrics.ts';
 import { operationRoutes } from './operations.ts';
@@ -67,5 +68,6 @@ export const routes: readonly Route[] = [
   ...homePageRoutes,
   ...webhookRoutes,
   ...a2aRoutes,
+  ...createMcpRoutes(() => routes),
   ...createSystemRoutes(() => routes),
 ];

@@ -1841,6 +1841,16 @@ export interface Schemas {
   AgentDeletePushConfigResponse: { [field: string]: unknown };
   AgentGetPushConfigOfTenantResponse: { [field: string]: unknown };
   AgentDeletePushConfigOfTenantResponse: { [field: string]: unknown };
+  CallMcpRequest: unknown;
+  CallMcpResponse: {
+    jsonrpc: '2.0';
+    [field: string]: unknown;
+  };
+  CallMcpOfAgentRequest: unknown;
+  CallMcpOfAgentResponse: {
+    jsonrpc: '2.0';
+    [field: string]: unknown;
+  };
   Health: {
     status: 'ok';
     /** the state of an embedded relay */
