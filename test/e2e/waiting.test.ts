@@ -104,7 +104,7 @@ describe('priority', () => {
   });
 
   it('is told to whoever reports progress, where something more urgent waits for it', async () => {
-    const [tim, galahad] = [await agent('tim'), await agent('galahad', { domains: ['security'] })];
+    const [tim, galahad] = [await agent('tim'), await agent('galahad')];
     const to = galahad.id;
     const id = await tim.request({ to, priority: 'low' });
     assert.equal((await galahad.claim({ wait: 10 }))[0].message.id, id);

@@ -56,6 +56,10 @@ export interface Operations {
   callAgentMethod: { args: { agent: string; body: Schemas['CallAgentMethodRequest'] }; result: Schemas['CallAgentMethodResponse'] };
   /** A2A over JSON-RPC, for the whole project or, with a tenant, for one agent */
   callGatewayMethod: { args: { body: Schemas['CallGatewayMethodRequest'] }; result: Schemas['CallGatewayMethodResponse'] };
+  /** Serve MCP: every capability is a tool, and tools to submit, follow, claim and report tasks */
+  callMcp: { args: { body: Schemas['CallMcpRequest'] }; result: Schemas['CallMcpResponse'] | undefined };
+  /** Serve MCP with the capabilities of one agent as tools */
+  callMcpOfAgent: { args: { agent: string; body: Schemas['CallMcpOfAgentRequest'] }; result: Schemas['CallMcpOfAgentResponse'] | undefined };
   /** Cancel a batch and its open tasks */
   cancelBatch: { args: { id: string; body?: Schemas['CancelBatchRequest'] }; result: Schemas['Batch'] };
   /** Cancel all open nodes of a graph */
@@ -275,6 +279,8 @@ export const OPERATIONS: { readonly [Name in keyof Operations]: string } = {
   appendToBox: 'POST /v1/boxes/{id}/append',
   callAgentMethod: 'POST /a2a/{agent}',
   callGatewayMethod: 'POST /a2a',
+  callMcp: 'POST /mcp',
+  callMcpOfAgent: 'POST /mcp/{agent}',
   cancelBatch: 'POST /v1/batches/{id}/cancel',
   cancelGraph: 'POST /v1/graphs/{id}/cancel',
   cancelTask: 'POST /v1/tasks/{id}/cancel',
