@@ -212,9 +212,6 @@ export const tellStory = async (parley: TestParley, send: Send): Promise<void> =
 
   await send(admin, 'createAgentKey', { params: { id: 'researcher' } });
   await send(admin, 'removeAgent', { params: { id: 'researcher' } });
-  const rpc = (method: string, params = {}) => ({ jsonrpc: '2.0', id: 1, method, params });
-  await send(editor, 'callMcp', { body: rpc('tools/call', { name: 'parley_list', arguments: { limit: 1 } }) });
-  await send(editor, 'callMcpOfAgent', { params: { agent: 'cook' }, body: rpc('resources/templates/list') });
   await send(editor, 'getMetrics', {});
   await send(editor, 'getHomePage', {});
   await send(editor, 'getHealth', {});
