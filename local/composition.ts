@@ -17,6 +17,7 @@ import { type Clock, systemClock } from '../shared/ports/clock.ts';
 import type { EngineHandlers } from '../shared/ports/engine-handlers.ts';
 import type { HttpSender } from '../shared/ports/http-sender.ts';
 import type { Ports } from '../shared/ports/ports.ts';
+import { createQueueCollector } from '../shared/statistics/collect-queue-metrics.ts';
 import { RollUpLoop } from '../shared/statistics/roll-up-loop.ts';
 import { BackgroundWork } from './background-work.ts';
 import { BoundedAdmission } from './bounded-admission.ts';
@@ -91,6 +92,7 @@ export const startParley = async (options: ParleyOptions): Promise<RunningParley
     hasConsole: options.hasConsole,
   };
   metrics.addCollector(createDepthCollector(deps, metrics));
+  metrics.addCollector(createQueueCollector(deps, metrics));
   await ensureKey(engine.ports.records, 'default', 'admin', options.adminKey);
   // A lost effect is executed again, so effects do not wait for the disk.
   const following: Deps = { ...deps, ...wrapPorts(engine.effectPorts) };

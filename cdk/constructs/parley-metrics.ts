@@ -5,15 +5,7 @@ import { METRIC_PERIOD } from './metric-period.ts';
 
 export const METRIC_NAMESPACE = 'Parley';
 
-type ParleyMetricName =
-  | 'TasksRequested'
-  | 'TasksCompleted'
-  | 'TasksFailed'
-  | 'TasksExpired'
-  | 'ChangesDispatched'
-  | 'EventsNotPublished'
-  | 'DueSwept'
-  | MetricName;
+type ParleyMetricName = 'ChangesDispatched' | 'EventsNotPublished' | 'DueSwept' | MetricName;
 
 type MetricService = FunctionName | typeof METRICS_SERVICE;
 
@@ -34,8 +26,8 @@ const buildParleyMetric = (
   });
 
 export const buildTaskCountMetrics = (stage: string): IMetric[] =>
-  (['TasksRequested', 'TasksCompleted', 'TasksFailed', 'TasksExpired'] as const).map((name) =>
-    buildParleyMetric(stage, 'dispatch', name),
+  (['task_submitted_count', 'task_completed_count', 'task_failed_count', 'task_expired_count'] as const).map((name) =>
+    buildMessageMetric(stage, name),
   );
 
 export const buildChangesDispatchedMetric = (stage: string): IMetric =>

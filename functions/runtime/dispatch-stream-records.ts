@@ -2,16 +2,14 @@ import type { DynamoDBBatchItemFailure, DynamoDBRecord } from 'aws-lambda';
 import { dispatchChanges } from '../../shared/effects/dispatcher.ts';
 import type { PublishExternally } from '../../shared/engines/aws/dynamo-events.ts';
 import { createBusPublisher } from '../../shared/engines/aws/event-bridge-publisher.ts';
-import type { TaskStatus } from '../../shared/model/task.ts';
-import { isTask } from '../../shared/model/task.ts';
 import { systemClock } from '../../shared/ports/clock.ts';
-import type { RecordChange } from '../../shared/ports/records.ts';
 import { listProjectsToRollUp } from '../../shared/statistics/draw-roll-up.ts';
 import { rollUpStatistics } from '../../shared/statistics/roll-up.ts';
 import { createRuntime } from './composition.ts';
 import { FunctionEnv } from './env.ts';
 import { logger } from './function-logger.ts';
 import { publishCounts } from './metrics.lazy.ts';
+import { flushMetrics } from './metrics-buffer.ts';
 import { getRecordLogFields } from './record-log-fields.ts';
 
 const publishToBus = createBusPublisher(FunctionEnv.parse(process.env).BUS_NAME, systemClock);
@@ -51,7 +49,8 @@ export const dispatchStreamRecords = async (records: DynamoDBRecord[]): Promise<
 const dispatchOne = async (records: DynamoDBRecord[]): Promise<void> => {
   const changes = records.flatMap(({ dynamodb = {} }) => engine.decodeStreamRecord(dynamodb));
   await Promise.all([dispatchChanges(deps, changes), engine.timers.scheduleSoonDue(changes)]);
-  publishCounts(countMetrics(changes));
+  publishCounts({ ChangesDispatched: changes.length });
+  await flushMetrics();
   await Promise.all(listProjectsToRollUp(changes).map(rollUp));
 };
 
@@ -86,22 +85,4 @@ const getChangeLogFields = ({ dynamodb = {} }: DynamoDBRecord): Record<string, s
   } catch {
     return {};
   }
-};
-
-/** How many tasks came to each state. */
-const countMetrics = (changes: RecordChange[]): Record<string, number> => {
-  const counts: Record<string, number> = { ChangesDispatched: changes.length };
-  for (const { before, after } of changes) {
-    if (!after || !isTask(after) || (before && isTask(before) && before.status === after.status)) continue;
-    const name = STATUS_METRICS[after.status];
-    if (name) counts[name] = (counts[name] ?? 0) + 1;
-  }
-  return counts;
-};
-
-const STATUS_METRICS: Partial<Record<TaskStatus, string>> = {
-  requested: 'TasksRequested',
-  completed: 'TasksCompleted',
-  failed: 'TasksFailed',
-  expired: 'TasksExpired',
 };

@@ -4,13 +4,15 @@ export interface Measurement {
   name: MetricName;
   unit: MetricSpec['unit'];
   value: number;
+  /** Of a refusal. */
+  code?: string | undefined;
 }
 
 const pendingMetrics: Measurement[] = [];
 
 /** Kept until the call is answered, so that all that it measured is one line of the log. */
-export const recordMetric: RecordMetric = (name, value) => {
-  pendingMetrics.push({ name, unit: METRICS[name].unit, value });
+export const recordMetric: RecordMetric = (name, value, { code }) => {
+  pendingMetrics.push({ name, unit: METRICS[name].unit, value, code });
 };
 
 /** Most calls measure nothing, and do without what tells it. */

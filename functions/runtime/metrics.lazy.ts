@@ -22,6 +22,20 @@ const UNITS: Record<Measurement['unit'], (typeof MetricUnit)[keyof typeof Metric
 };
 
 export const publishMetrics = (measurements: readonly Measurement[]): void => {
-  for (const { name, unit, value } of measurements) messageMetrics.addMetric(name, UNITS[unit], value);
+  for (const { name, unit, value, code } of measurements) {
+    messageMetrics.addMetric(name, UNITS[unit], value);
+    if (code !== undefined) publishByCode(name, UNITS[unit], value, code);
+  }
   messageMetrics.publishStoredMetrics();
+};
+
+const publishByCode = (
+  name: string,
+  unit: (typeof MetricUnit)[keyof typeof MetricUnit],
+  value: number,
+  code: string,
+): void => {
+  const single = messageMetrics.singleMetric();
+  single.addDimension('code', code);
+  single.addMetric(name, unit, value);
 };

@@ -7,10 +7,15 @@ import { buildOutcomeRelay, toRelayEventMessage } from '../nats/relay-item.ts';
 import type { RecordChange } from '../ports/records.ts';
 import { type ExecutableEffect, executeEffects } from './effect-handlers.ts';
 import { computeEffects } from './record-handlers.ts';
+import { recordChangeLag, recordTaskMetrics } from './record-task-metrics.ts';
 
 /** Idempotent. */
-export const dispatchChanges = async (deps: Deps, changes: RecordChange[]): Promise<void> =>
-  executeEffects(deps, await expandForRelay(deps, changes.flatMap(computeEffects)));
+export const dispatchChanges = async (deps: Deps, changes: RecordChange[]): Promise<void> => {
+  const effects = changes.flatMap(computeEffects);
+  await executeEffects(deps, await expandForRelay(deps, effects));
+  for (const effect of effects) if (effect.kind === 'publish') recordTaskMetrics(deps, effect.event);
+  recordChangeLag(deps, changes);
+};
 
 /** Effects for agents on NATS become queue messages of the relay, in the order of their changes. */
 const expandForRelay = async (deps: Deps, effects: Effect[]): Promise<ExecutableEffect[]> => {

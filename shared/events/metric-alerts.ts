@@ -21,7 +21,7 @@ export const recordWithAlert = (
 const tellExceeded = async (
   deps: AlertDeps,
   facts: { metric: MetricName; value: number; threshold: number },
-  { project, agent }: Required<MetricLabels>,
+  { project, agent }: MetricLabels & { agent: string },
 ): Promise<void> => {
   const about = { project, agent, metric: facts.metric };
   const isTold = logRateLimited(deps, about, 'metric exceeds its alert threshold', facts);

@@ -2,12 +2,26 @@ import { type Caller, revalidateCaller } from '../identity/auth/authenticate.ts'
 import { parsePresentedKey } from '../identity/auth/presented-key.ts';
 import type { Deps } from '../identity/deps.ts';
 import { ParleyError } from '../kernel/errors.ts';
+import type { Collector, MetricRegistry } from '../kernel/metric-registry.ts';
 import type { HttpRequest } from './http-message.ts';
 
-type WaitKind = 'streams' | 'waits';
+const WAIT_KINDS = ['streams', 'waits'] as const;
+type WaitKind = (typeof WAIT_KINDS)[number];
 
 /** How many calls of each key wait in this process. */
 export type WaitCounts = Map<string, number>;
+
+/** How many calls of a project wait now. */
+export const createWaitCollector =
+  (metrics: MetricRegistry, counts: WaitCounts): Collector =>
+  async (project) => {
+    const open = [...counts].filter(([name]) => WAIT_KINDS.some((kind) => name.startsWith(`${kind}/${project}/`)));
+    metrics.record(
+      'open_waits',
+      open.reduce((sum, [, count]) => sum + count, 0),
+      { project },
+    );
+  };
 
 const WAIT_LABELS = { streams: 'streams', waits: 'waiting calls' } as const;
 /** A wait is over within 25 s, and the first of many much sooner; a stream may last for ever. */
@@ -32,6 +46,10 @@ export class LongPoll {
   /** What ends a wait early; a call that does not wait needs none. Asked for before anything is done, for it may be refused. */
   startWait(waitMs: number): AbortSignal | undefined {
     return waitMs > 0 ? this.#start('waits') : undefined;
+  }
+
+  get hasWaited(): boolean {
+    return this.#release !== undefined;
   }
 
   /** What ends a stream. */

@@ -7,6 +7,7 @@ import {
   type RelayCaller,
 } from '../identity/auth/authenticate.ts';
 import { recordKeyUse } from '../identity/auth/key-use.ts';
+import { parsePresentedKey } from '../identity/auth/presented-key.ts';
 import type { Deps } from '../identity/deps.ts';
 import { ParleyError } from '../kernel/errors.ts';
 import { logRateLimited } from '../kernel/log.ts';
@@ -14,7 +15,7 @@ import { createChildSpan, parseTrace, type Trace } from '../kernel/trace.ts';
 import type { Admission } from './admission.ts';
 import { FailedKeyLimiter } from './failed-key-limiter.ts';
 import type { HttpRequest, HttpResponse } from './http-message.ts';
-import { LongPoll, type WaitCounts } from './long-poll.ts';
+import { createWaitCollector, LongPoll, type WaitCounts } from './long-poll.ts';
 import { toProblem, toPublicError } from './problem.ts';
 import { MAX_PARAM_BYTES, MAX_PARAM_LENGTH, type Route, type RouteCall, type RouteResponse } from './route.ts';
 
@@ -25,6 +26,7 @@ export const createRouter = (deps: Deps, routes: readonly Route[], admission?: A
   const match = createMatcher(routes);
   const counts: WaitCounts = new Map();
   const failedKeys = new FailedKeyLimiter(deps.config.limits.failedKeysPerMinute, deps.log, deps.clock);
+  deps.metrics?.addCollector(createWaitCollector(deps.metrics, counts));
   return async (request) => {
     const trace = parseTrace(request.headers.traceparent, request.headers.tracestate, request.headers.baggage);
     const headers = { traceparent: createChildSpan(trace).traceparent };
@@ -35,10 +37,18 @@ export const createRouter = (deps: Deps, routes: readonly Route[], admission?: A
     } catch (thrown) {
       const cause = toPublicError(thrown);
       const error = isFailedKey(cause, request) ? failedKeys.recordFailure(request.source ?? '', cause) : cause;
+      recordRefusal(deps, request, error);
       if (admission && isDelayed(error, cause)) await admission.delayRejection(() => request.signal);
       return toProblemResponse(deps, request, error, headers);
     }
   };
+};
+
+/** A key that is not valid counts where it pretends to belong. */
+const recordRefusal = ({ recordMetric, config }: Deps, { headers }: HttpRequest, { code }: ParleyError): void => {
+  const key = parsePresentedKey(headers.authorization);
+  const project = key && key !== 'malformed' && Object.hasOwn(config.projects, key.project) ? key.project : 'default';
+  recordMetric('refusal_count', 1, { project, code });
 };
 
 /** Calls without a key guess none. */
@@ -82,9 +92,12 @@ const handleAsCaller = async (route: Route, call: RouteCall, caller: Caller | Re
   if (caller.role === 'agent' && hasScope(caller, 'agent') && shouldRecordActivity(deps, caller.registered))
     await recordActivity(deps, caller.registered);
   let stream: RouteResponse['stream'];
+  const begun = performance.now();
   try {
     const found = await route.handle(call);
     longPoll.assertKeyValid();
+    if (deps.metrics && !longPoll.hasWaited)
+      deps.recordMetric('request_latency_ms', performance.now() - begun, { project: caller.project });
     // Whoever asks for the head alone follows no stream.
     stream = found.stream && !isHead(call.request) ? longPoll.streamUntilEnd(found.stream) : undefined;
     return stream ? { ...found, stream } : found;

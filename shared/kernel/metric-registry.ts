@@ -76,7 +76,8 @@ export class MetricRegistry {
 const isMetricName = (name: string): name is MetricName => Object.hasOwn(METRICS, name);
 const METRIC_NAMES = Object.keys(METRICS).filter(isMetricName);
 
-const toKey = ({ project, agent = '' }: MetricLabels): string => `${project}/${agent}`;
+const toKey = ({ project, agent = '', queue = '', code = '' }: MetricLabels): string =>
+  `${project}/${agent}/${code}/${queue}`;
 
 const formatSeries = (name: MetricName, { labels, value, count, buckets }: Series): string[] => {
   const { type, buckets: bounds = [] }: MetricSpec = METRICS[name];
@@ -89,9 +90,12 @@ const formatSeries = (name: MetricName, { labels, value, count, buckets }: Serie
   ];
 };
 
-/** Ids of projects and agents have no character that must be escaped. */
+/** As the text format wants it. */
+const escapeLabel = (value: unknown): string =>
+  String(value).replace(/[\\"\n]/g, (character) => (character === '\n' ? '\\n' : `\\${character}`));
+
 const formatLabels = (labels: object): string =>
   `{${Object.entries(labels)
     .filter(([, value]) => value !== undefined)
-    .map(([label, value]) => `${label}="${value}"`)
+    .map(([label, value]) => `${label}="${escapeLabel(value)}"`)
     .join(',')}}`;

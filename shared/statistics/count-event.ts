@@ -19,19 +19,21 @@ const ENDS: Partial<Record<string, CountName>> = {
 
 /** Undefined for what is not counted. */
 export const countEvent = (event: ParleyEvent): CountedEvent | undefined => {
-  const { at, type, data } = event;
+  const entry = toEntry(event);
+  return entry && { at: event.at, entry, series: listSeries(event.data) };
+};
+
+/** What an event adds to each series. Undefined for what is not counted. */
+export const toEntry = (event: ParleyEvent): TallyEntry | undefined => {
+  const { type, data } = event;
   const counts = listCounts(event);
   if (counts.length === 0) return undefined;
   return {
-    at,
-    entry: {
-      counts,
-      errorCode:
-        type === 'task.failed' ? (readText((data.error as JsonObject | undefined)?.code) ?? 'unknown') : undefined,
-      claimMs: type === 'task.claimed' ? readNumber(data.queuedMs) : undefined,
-      endMs: type in ENDS ? readNumber(data.tookMs) : undefined,
-    },
-    series: listSeries(data),
+    counts,
+    errorCode:
+      type === 'task.failed' ? (readText((data.error as JsonObject | undefined)?.code) ?? 'unknown') : undefined,
+    claimMs: type === 'task.claimed' ? readNumber(data.queuedMs) : undefined,
+    endMs: type in ENDS ? readNumber(data.tookMs) : undefined,
   };
 };
 

@@ -72,6 +72,8 @@ interface QueueFilter {
   agent?: string | undefined;
   capability?: string | undefined;
   limit: number;
+  /** Of those that wait, and as many of those in flight. Beyond, counts are estimates. */
+  maxTasksRead?: number;
   /** The id of the last queue before. */
   after?: string | undefined;
 }
@@ -93,10 +95,10 @@ export const listQueueStates = async (deps: Deps, caller: Caller, filter: QueueF
   const rest = after === undefined ? names : names.filter((queue) => compareIds(formatQueueId(queue), after) > 0);
   const page = rest.slice(0, filter.limit);
   const [held, getRecent] = await Promise.all([
-    countHeldTasks(deps, caller.project, agents),
+    countHeldTasks(deps, caller.project, agents, filter.maxTasksRead ?? MAX_TASKS_READ),
     readRecentTraffic(deps, caller.project),
   ]);
-  const budget = { tasks: MAX_TASKS_READ };
+  const budget = { tasks: filter.maxTasksRead ?? MAX_TASKS_READ };
   const queues = await mapConcurrent(page, QUEUES_AT_ONCE, async (queue): Promise<QueueState> => {
     const inFlight = { value: held.byQueue.get(formatQueueId(queue)) ?? 0, isExact: held.isExact && isComplete };
     // A deep queue takes milliseconds: others have their turn in between.
@@ -183,9 +185,10 @@ const countHeldTasks = async (
   { records }: Deps,
   project: string,
   agents: Agent[],
+  maxTasksRead: number,
 ): Promise<{ byQueue: Map<string, number>; isExact: boolean }> => {
   const byQueue = new Map<string, number>();
-  let left = MAX_TASKS_READ;
+  let left = maxTasksRead;
   let isExact = true;
   await mapConcurrent(agents, AGENTS_AT_ONCE, async ({ id }) => {
     let after: string | undefined;

@@ -240,7 +240,7 @@ describe('the dashboard', () => {
 
   it('shows what functions count, and every metric of the new alarms', () => {
     const body = JSON.stringify(found[0]?.properties.DashboardBody);
-    for (const name of ['Requested', 'Completed', 'Failed', 'Expired'].map((status) => `Tasks${status}`)) {
+    for (const name of ['submitted', 'completed', 'failed', 'expired'].map((status) => `task_${status}_count`)) {
       assert.ok(body.includes(name), name);
     }
     for (const name of [

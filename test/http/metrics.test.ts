@@ -102,7 +102,54 @@ describe('GET /metrics', () => {
     assert.equal((await parley.transport('GET', '/metrics', {}, undefined)).status, 401);
     const key = generateKey('another', '@admin');
     await ensureKey(parley.parley.deps.records, 'another', 'admin', key);
-    assert.deepEqual([...(await scrape(callerWith(parley.transport, key)))], []);
+    const samples = [...(await scrape(callerWith(parley.transport, key)))];
+    assert.deepEqual(samples, [['open_waits{project="another"}', 0]]);
+  });
+});
+
+describe('the metrics of tasks', () => {
+  it('count what became of them, how long it took, what is refused, and what waits now', async (t) => {
+    const parley = await testParley(t);
+    const requester = await parley.agent('requester', { capabilities: [] });
+    const worker = await parley.agent('worker', { capabilities: ['security.scan'] });
+    for (let n = 0; n < 4; n++) await requester.request({ payload: { task: 'security.scan' }, ttl: 3600 });
+    const [first, second] = await worker.claim({ max: 2 });
+    parley.clock.advance(20_000);
+    await worker.complete(first.message.id);
+    await worker.fail(second.message.id, { error: 'invalid_params', message: 'no' });
+    assert.equal((await worker.call('GET', '/v1/stats')).status, 403);
+    const [last] = await worker.claim();
+    const wait = worker.call('GET', '/v1/inbox?wait=20');
+    const sample = (name: string, labels = '') => `${name}{project="default"${labels}}`;
+    const queue = ',queue="capability:security.scan"';
+    await eventually(async () => {
+      const samples = await scrape(parley.admin);
+      assert.deepEqual(
+        [
+          ...['submitted', 'claimed', 'completed', 'failed'].map((name) => samples.get(sample(`task_${name}_count`))),
+          samples.get(sample('dead_letter_count')),
+          samples.get(sample('task_claim_latency_ms_bucket', ',le="10"')),
+          samples.get(sample('task_claim_latency_ms_count')),
+          samples.get(sample('task_end_latency_ms_bucket', ',le="15000"')),
+          samples.get(sample('task_end_latency_ms_bucket', ',le="60000"')),
+          samples.get(sample('refusal_count', ',code="forbidden"')),
+          samples.get(sample('open_waits')),
+          samples.get(sample('queue_depth', queue)),
+          samples.get(sample('queue_oldest_age_ms', queue)),
+          samples.get(sample('queue_in_flight', queue)),
+        ],
+        [4, 3, 1, 1, 1, 2, 3, 0, 2, 1, 1, 1, 20_000, 1],
+      );
+      assert.ok(Number(samples.get(sample('request_latency_ms_count'))) > 4);
+      assert.ok(Number(samples.get(sample('change_lag_ms_count'))) > 0);
+    });
+    await worker.complete(last.message.id);
+    const rest = await worker.claim();
+    await worker.complete(rest[0].message.id);
+    assert.equal((await scrape(parley.admin)).get(sample('queue_depth', queue)), undefined);
+    parley.clock.advance(20_000);
+    await wait;
+    assert.equal((await scrape(parley.admin)).get(sample('open_waits')), 0);
   });
 });
 
