@@ -39,6 +39,8 @@ export interface Dialect {
   answersByReply?: true;
   /** What its clients list tasks by, in the order of their changes; absent where they do not. */
   describeForListing?(task: Task): ListingFields;
+  /** Its agents may be called, instead of calling. */
+  callsAgents?: true;
   /** Its agents are given turns, which they lease, and no tasks. */
   usesTurns?: true;
   /** How long its messages take to be written and read is measured, and told where it takes longer than this. */

@@ -32,6 +32,9 @@ export const PROFILED_DIALECTS: readonly Dialect[] = DIALECTS.flatMap(({ profile
 
 export const DIALECT_NAMES = DIALECTS.map(({ name }) => name);
 
+/** Dialects as transports: Parley calls their agents. */
+export const CALLED_DIALECT_NAMES = DIALECTS.flatMap(({ name, callsAgents }) => (callsAgents ? [name] : []));
+
 export const PROFILE_NAMES = [...new Set(PROFILED_DIALECTS.flatMap(({ profile }) => profile ?? []))];
 
 const DIALECTS_BY_NAME = new Map(DIALECTS.map((dialect) => [dialect.name, dialect]));

@@ -1,3 +1,4 @@
+import { wakeAgentCallers } from '../adapters/called-agents.ts';
 import { recordItemEnd } from '../batches/record-item-end.ts';
 import type { Deps } from '../identity/deps.ts';
 import { deliverReport } from '../messaging/direct-messages/deliver-report.ts';
@@ -48,6 +49,11 @@ const HANDLERS: { [K in EffectKind]: EffectHandler<EffectOf<K>>['handle'] } = {
     const events = effects.map(({ event }) => event);
     await Promise.all([deps.events.publish(events), queueForWebhooks(deps, events)]);
   },
+  wakeAgentCallers: (deps, effects) =>
+    wakeAgentCallers(
+      deps,
+      effects.map(({ task }) => task),
+    ),
   push: async (deps, effects) => {
     for (const { taskId, event } of effects) await queueForPush(deps, { taskId, event });
   },

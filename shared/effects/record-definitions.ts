@@ -9,6 +9,7 @@ import type { Tool } from '../identity/tools/tool.ts';
 import type { KeyedCall } from '../ingest/idempotency-key.ts';
 import type { InboxDepth, InboxSlot } from '../messaging/inbox/bounded-inbox.ts';
 import type { Sequence } from '../messaging/sequences/sequence.ts';
+import type { AgentCall, AgentCaller, AgentCallSecret } from '../model/agent-call.ts';
 import type { AgentState } from '../model/agent-state.ts';
 import type { Batch } from '../model/batch.ts';
 import type { Broadcast } from '../model/broadcast.ts';
@@ -233,6 +234,9 @@ export const RECORDS = {
   key: defineRecord<ApiKey>()({ immutable: ['project', 'name', 'agent'], plain: ['previous'] }),
   'agent-secret': defineRecord<AgentSecret>()({}),
   'agent-tombstone': defineRecord<RemovedAgent>()({}),
+  'agent-caller': defineRecord<AgentCaller>()({ inChangeFeed: true, immutable: ['project', 'agent'] }),
+  'agent-call': defineRecord<AgentCall>()({ inChangeFeed: true, immutable: ['project', 'taskId'] }),
+  'agent-call-secret': defineRecord<AgentCallSecret>()({}),
   webhook: defineRecord<Webhook>()({ immutable: ['project', 'id', 'createdAt'], plain: ['types'] }),
   'webhook-attempt': defineRecord<WebhookAttempt>()({}),
   'push-config': defineRecord<PushConfig>()({ immutable: ['project', 'id', 'taskId'], plain: ['authentication'] }),

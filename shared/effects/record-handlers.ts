@@ -1,3 +1,4 @@
+import { onAgentCallerTimer, onAgentCallTimer } from '../adapters/called-agents.ts';
 import { onHealthTimer } from '../identity/agents/agent-health.ts';
 import type { Deps } from '../identity/deps.ts';
 import { computeBroadcastEffects, onBroadcastTimer } from '../messaging/broadcasts/fan-out.ts';
@@ -73,6 +74,8 @@ const HANDLERS: { [K in ChangeFeedKind]: RecordHandlers<RecordOf<K>> } = {
   'domain-providers': { onTimer: onServedTimer },
   fanout: { onTimer: onFanoutTimer },
   outbox: { onTimer: onOutboxTimer },
+  'agent-caller': { onTimer: onAgentCallerTimer },
+  'agent-call': { onTimer: onAgentCallTimer },
 };
 
 const HANDLERS_BY_KIND: ReadonlyMap<string, RecordHandlers<Item>> = new Map(Object.entries(HANDLERS));

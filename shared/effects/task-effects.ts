@@ -35,6 +35,7 @@ export const computeTaskEffects = ({ before, after }: RecordChange<Task>): Effec
   for (const message of buildQueueMessages({ before, after })) effects.push({ kind: 'enqueue', message });
   for (const message of buildNatsNotifications(taken, after)) effects.push({ kind: 'enqueue', message });
   const deliveries = buildDeliveries(before, after);
+  if (concernsCalledAgent(taken)) effects.push({ kind: 'wakeAgentCallers', task: after });
   const isPushed = findDialect(after.dialect)?.describeForListing !== undefined;
   for (const type of taken) {
     const event = buildTaskEvent(type, before, after, deliveries);
@@ -77,6 +78,16 @@ const buildChangedListing = (before: Task | undefined, after: Task): NewItem<Tas
   const isSame = was?.status === is.status && was.changedAt === is.changedAt && before?.expires === after.expires;
   return isSame ? undefined : buildListing(after, is);
 };
+
+const WAKING_TYPES: ReadonlySet<TaskEventType> = new Set([
+  'task.requested',
+  'task.ready',
+  'task.released',
+  'task.retrying',
+  'task.input_given',
+  'task.cancelled',
+]);
+const concernsCalledAgent = (taken: TaskEventType[]): boolean => taken.some((type) => WAKING_TYPES.has(type));
 
 const isNewlyCancelled = (before: Task | undefined, after: Task): boolean =>
   before?.status !== 'cancelled' && after.status === 'cancelled';

@@ -20,6 +20,8 @@ export type Effect =
   | { kind: 'deliverReport'; report: InboxReport }
   | { kind: 'appendHistory'; entry: NewItem<HistoryEntry> }
   /** For requesters that list tasks by their last change. */
+  /** For agents that Parley calls: it is queued, answered or taken away. */
+  | { kind: 'wakeAgentCallers'; task: Task }
   /** To those who asked to be told of the task. */
   | { kind: 'push'; taskId: string; event: ParleyEvent }
   | { kind: 'putListing'; listing: NewItem<TaskListing> }

@@ -1,6 +1,12 @@
 import * as z from 'zod';
 import { type Config, hasRelay, listDomains } from '../config/config.ts';
-import { DIALECT_NAMES, getAgentDialect, getDialect, PROFILE_NAMES } from '../dialects/registry.ts';
+import {
+  CALLED_DIALECT_NAMES,
+  DIALECT_NAMES,
+  getAgentDialect,
+  getDialect,
+  PROFILE_NAMES,
+} from '../dialects/registry.ts';
 import {
   AGENT_ID,
   type AgentSecret,
@@ -29,6 +35,7 @@ import { assertMaxSize } from '../kernel/json/json.ts';
 import { jsonObject } from '../kernel/json/parse-or-throw.ts';
 import { assertReadableSchema } from '../kernel/json/schema-checker.ts';
 import { DAY_MS } from '../kernel/retention.ts';
+import { agentCallerRef, agentCallSecretRef, buildAgentCaller } from '../model/agent-call.ts';
 import { toIso } from '../ports/clock.ts';
 import { type Change, equals, notExists } from '../ports/conditions.ts';
 import { getDomain } from '../ports/queues.ts';
@@ -78,7 +85,19 @@ export const Registration = z.strictObject({
     .optional()
     .describe('JSON Schemas by capability: what its tasks bring as `input`, and what the agent gives as `output`'),
   domains: boundedArray(name, { max: 64 }).optional().describe('the domains that the agent serves completely'),
-  transport: z.enum(['http', 'nats']).default('http').describe('how it is reached'),
+  transport: z
+    .enum(['http', 'nats', ...CALLED_DIALECT_NAMES])
+    .default('http')
+    .describe('how it is reached. With the name of its dialect, Parley calls it at its `url`'),
+  url: webAddress.optional().describe('the address of its agent card, or above it, if Parley calls the agent'),
+  authorization: z
+    .string()
+    .max(4096)
+    .regex(/^[\x20-\x7e]*$/, 'must be printable ASCII')
+    .optional()
+    .describe(
+      'the `Authorization` with which Parley calls the agent. It is never shown. Without it the old one stays; an empty one removes it',
+    ),
   versions: boundedArray(name, { max: 16 }).optional().describe('the protocol versions that the agent supports'),
   publicKey: z.string().max(4096).optional().describe('the key for signatures, as PEM or as base64 of DER'),
   encryptionKey: z
@@ -129,7 +148,7 @@ export const Registration = z.strictObject({
 export type Registration = z.output<typeof Registration>;
 
 /** What a registration may be read back as. */
-export const ShownRegistration = Registration.omit({ hmacSecret: true });
+export const ShownRegistration = Registration.omit({ hmacSecret: true, authorization: true });
 
 /** Nobody may pass for Parley or for an administrator. */
 const RESERVED_IDS = [SYSTEM_SENDER, 'admin'];
@@ -147,7 +166,7 @@ export const registerAgent = async (
   asked: Registration,
   { inherit = false }: { inherit?: boolean } = {},
 ): Promise<RegisterResult> => {
-  const { hmacSecret, ...shown } = asked;
+  const { hmacSecret, authorization, ...shown } = asked;
   const wanted = { inboxLimit: getAgentDialect(asked).getInboxLimit?.(deps.config), ...shown };
   if (!AGENT_ID.test(id))
     throw new ParleyError('invalid_request', `"${id}" is no agent id: 1 to 64 of a-z, 0-9, _ and -.`);
@@ -158,6 +177,7 @@ export const registerAgent = async (
   assertReadablePublicKey(wanted, (hmacSecret ?? secret?.secret ?? '') !== '');
   await assertReadableSchemas(wanted);
   assertGroupQueueLimit(wanted);
+  assertCallable(deps, wanted);
   if (wanted.transport === 'nats' && !hasRelay(deps.config, project)) {
     throw new ParleyError(
       'invalid_request',
@@ -197,6 +217,7 @@ export const registerAgent = async (
     (await replaceRegistration(deps, project, id, wanted, buildSecretWrites(project, id, secret, hmacSecret)));
   if (made.outcome === 'written') await cleanUpProviders(deps, project, NO_DECLARATION, wanted);
   deps.directory.invalidate(project, id);
+  if (isChanged) await putCaller(deps, project, id, wanted, authorization);
   if (!isChanged) throw agentChangedError(id);
   return made.outcome === 'written' ? { key } : {};
 };
@@ -276,6 +297,44 @@ const buildReplacement = (wanted: Registration): Change => ({
   set: wanted,
   unset: ShownRegistration.keyof().options.filter((field) => wanted[field] === undefined),
 });
+
+const isCalled = ({ transport }: Registration): boolean => CALLED_DIALECT_NAMES.includes(transport);
+
+const assertCallable = ({ httpSender }: Deps, wanted: Registration): void => {
+  const { transport, dialect, url } = wanted;
+  if (isCalled(wanted) !== (url !== undefined)) {
+    throw new ParleyError('invalid_request', `An agent has a url if and only if Parley calls it.`, {
+      issues: [
+        { path: 'url', message: url === undefined ? `is required with the transport ${transport}` : 'must be absent' },
+      ],
+    });
+  }
+  if (url === undefined) return;
+  if (transport !== dialect) {
+    throw new ParleyError('invalid_request', `An agent with the transport ${transport} speaks ${transport}.`, {
+      issues: [{ path: 'dialect', message: `must be ${transport}` }],
+    });
+  }
+  httpSender.assertAllowed(url);
+};
+
+/** Idempotent: a registration that failed here is made again. */
+const putCaller = async (
+  { records, clock, newId }: Deps,
+  project: string,
+  id: string,
+  wanted: Registration,
+  authorization: string | undefined,
+): Promise<void> => {
+  if (authorization !== undefined) {
+    const ref = agentCallSecretRef(project, id);
+    if (authorization === '') await records.delete({ pk: ref.pk, sk: ref.sk });
+    else await records.update(ref, { set: { authorization } }, newId(), 'orCreate');
+  }
+  if (!isCalled(wanted)) return;
+  const { pk: _pk, sk: _sk, ...set } = buildAgentCaller(project, id, clock.now());
+  await records.update(agentCallerRef(project, id), { set }, newId(), 'orCreate');
+};
 
 const assertReadablePublicKey = ({ publicKey = '', signing = 'off' }: Registration, hasSecret: boolean): void => {
   if (publicKey !== '' && isPrivateKey(publicKey)) {

@@ -10,6 +10,7 @@ import { getStatusTime } from './status-time.ts';
 export const a2aDialect: Dialect = {
   name: A2A,
   isAuditedByDefault: false,
+  callsAgents: true,
   schema: A2aDialectMessage,
   fieldNames: A2A_FIELD_NAMES,
   validate: (message) => validate(pickA2aSchema(message), message),

@@ -19,7 +19,9 @@ export interface Agent extends Item {
   schemas?: Record<string, CapabilitySchemas>;
   /** In addition to capabilities such as `security.*`. */
   domains?: string[];
-  transport: 'http' | 'nats';
+  transport: string;
+  /** Where it is called. */
+  url?: string;
   versions?: string[];
   publicKey?: string;
   /** Of any form: Parley encrypts nothing. */
