@@ -1115,8 +1115,12 @@ export interface Schemas {
       } };
     /** the domains that the agent serves completely */
     domains?: string[];
-    /** how it is reached */
-    transport?: 'http' | 'nats';
+    /** how it is reached. With the name of its dialect, Parley calls it at its `url` */
+    transport?: 'http' | 'nats' | 'a2a';
+    /** the address of its agent card, or above it, if Parley calls the agent */
+    url?: string;
+    /** the `Authorization` with which Parley calls the agent. It is never shown. Without it the old one stays; an empty one removes it */
+    authorization?: string;
     /** the protocol versions that the agent supports */
     versions?: string[];
     /** the key for signatures, as PEM or as base64 of DER */
@@ -1187,8 +1191,10 @@ export interface Schemas {
       } };
     /** the domains that the agent serves completely */
     domains: string[];
-    /** how it is reached */
-    transport: 'http' | 'nats';
+    /** how it is reached. With the name of its dialect, Parley calls it at its `url` */
+    transport: 'http' | 'nats' | 'a2a';
+    /** the address of its agent card, or above it, if Parley calls the agent */
+    url?: string;
     /** the protocol versions that the agent supports */
     versions?: string[];
     /** the key for signatures, as PEM or as base64 of DER */
