@@ -58,7 +58,7 @@ const ALLOWED: [from: RegExp, to: RegExp][] = [
     /^cdk\//,
     /^cdk\/|^shared\/(config|kernel|ports)\/|^shared\/effects\/record-definitions\.ts$|^shared\/engines\/aws\/unretained-tag\.ts$|^functions\/runtime\/env\.ts$|^parley\.config\.ts$|^aws-cdk-lib(\/|$)|^(constructs|cdk-nag|esbuild)$|^node:/,
   ],
-  [/^examples\//, /^examples\/|^node:/],
+  [/^examples\//, /^examples\/|^sdk\/typescript\/src\/index\.ts$|^node:/],
   // It runs in a browser, and knows Parley by its HTTP API alone.
   [/^console\/src\//, /^console\/src\/|^preact(\/hooks)?$|^@preact\/signals$|^uplot$/],
   [/^console\//, /^console\/|^shared\/http\/http-message\.ts$|^esbuild$|^node:/],

@@ -58,7 +58,7 @@ export const Chart = ({ title, times, series, format = String, height = 180, lea
           ...series.map(({ label, color, isFilled }) => {
             const stroke = readColor(color);
             const fill = isFilled ? { fill: stroke.replace(/^rgb\((.*)\)$/, 'rgba($1, 0.12)') } : {};
-            const points = { show: false };
+            const points = { show: true, size: 4, width: 0, fill: stroke };
             const value = (_plot: uPlot, found: number | null) => (found === null ? '–' : format(found));
             return { label, stroke, width: 1.5, points, value, ...fill };
           }),

@@ -88,6 +88,17 @@ interface EdgeProps {
   share: number;
 }
 
+const LABEL_AT = 0.8;
+type Point = [x: number, y: number];
+
+/** Of a cubic curve. */
+const pointOn = (t: number, ...points: [Point, Point, Point, Point]): { x: number; y: number } => {
+  const weights = [(1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t ** 2 * (1 - t), t ** 3];
+  const sum = (axis: 0 | 1): number =>
+    points.reduce((total, point, index) => total + point[axis] * (weights[index] ?? 0), 0);
+  return { x: sum(0), y: sum(1) };
+};
+
 const Edge = ({ flow, places, share }: EdgeProps) => {
   const [from, to] = [places.get(flow.from), places.get(flow.to)];
   if (!from || !to) return null;
@@ -96,6 +107,8 @@ const Edge = ({ flow, places, share }: EdgeProps) => {
   const [x2, y2] = [isForward ? to.x : to.x + NODE.width, to.y + NODE.height / 2];
   const bend = isForward ? (x2 - x1) / 2 : 60;
   const path = `M${x1} ${y1}C${x1 + bend} ${y1} ${isForward ? x2 - bend : x2 + bend} ${y2} ${x2} ${y2}`;
+  // Near its end, where few others are.
+  const labelAt = pointOn(LABEL_AT, [x1, y1], [x1 + bend, y1], [isForward ? x2 - bend : x2 + bend, y2], [x2, y2]);
   const failures = flow.failed / Math.max(1, flow.failed + flow.completed);
   const tone = failures > 0.2 ? 'bad' : '';
   return (
@@ -104,7 +117,7 @@ const Edge = ({ flow, places, share }: EdgeProps) => {
       {flow.perMinute > 0 && (
         <path class="pulse" d={path} style={{ animationDuration: `${Math.max(0.6, 3 - share * 2.4)}s` }} />
       )}
-      <text x={(x1 + x2) / 2} y={(y1 + y2) / 2 - 6 - share * 3} text-anchor="middle">
+      <text x={labelAt.x} y={labelAt.y - 6 - share * 3} text-anchor="middle">
         {formatRate(flow.perMinute)}/min{flow.failed > 0 && ` · ${formatCount(flow.failed)} failed`}
       </text>
     </g>

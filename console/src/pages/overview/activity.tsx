@@ -2,37 +2,49 @@ import { get } from '../../api/call.ts';
 import { formatCount, formatDuration } from '../../model/format.ts';
 import { type Statistics, type StatisticsAnswer, toStatistics } from '../../model/statistics.ts';
 import { useResource } from '../../state/resource.ts';
-import { href } from '../../state/router.ts';
+import { href, params, setParams } from '../../state/router.ts';
 import { Chart } from '../../ui/chart.tsx';
 import { Card, Loaded } from '../../ui/page.tsx';
+import { Tabs } from '../../ui/tabs.tsx';
 
 const EVERY_MS = 10_000;
+const WINDOWS = [
+  ['15m', '15 min'],
+  ['1h', '1 h'],
+  ['24h', '24 h'],
+] as const;
+const STEPS: Record<string, string> = { '15m': '1m', '1h': '1m', '24h': '15m' };
+const PER: Record<string, string> = { '15m': 'a minute', '1h': 'a minute', '24h': 'a quarter of an hour' };
 
-/** The last hour: how much was done, how long it took, and what failed. */
+/** How much was done lately, how long it took, and what failed. */
 export const Activity = () => {
+  const window = params.value.get('window') ?? '1h';
   const found = useResource(
-    'stats',
-    async (abort) => toStatistics(await get<StatisticsAnswer>('v1/stats', { window: '1h', step: '1m' }, abort)),
+    `stats ${window}`,
+    async (abort) =>
+      toStatistics(await get<StatisticsAnswer>('v1/stats', { window, step: STEPS[window] ?? '1m' }, abort)),
     {
       everyMs: EVERY_MS,
     },
   );
   // An agent's key sees no counts of others.
   if (found.problem.value?.code === 'forbidden') return null;
-  return <Loaded from={found}>{(statistics) => <Charts statistics={statistics} />}</Loaded>;
+  return <Loaded from={found}>{(statistics) => <Charts statistics={statistics} window={window} />}</Loaded>;
 };
 
-const Charts = ({ statistics }: { statistics: Statistics }) => {
+const Charts = ({ statistics, window }: { statistics: Statistics; window: string }) => {
   const { times, submitted, completed, failed, claimP50, endP50, endP99, totalCompleted, failures } = statistics;
   const most = Math.max(1, ...failures.map(([, count]) => count));
   return (
     <div class="columns thirds">
       <Card
-        title="Tasks a minute"
-        aside={<span class="muted">{formatCount(totalCompleted)} completed in an hour</span>}
+        title={`Tasks ${PER[window] ?? ''}`}
+        aside={
+          <Tabs label="Window" options={WINDOWS} value={window} onChange={(value) => setParams({ window: value })} />
+        }
       >
         <Chart
-          title="Tasks requested, completed and failed a minute, over the last hour"
+          title="Tasks requested, completed and failed a minute"
           times={times}
           series={[
             { label: 'Requested', color: '--muted', values: submitted },
@@ -41,9 +53,9 @@ const Charts = ({ statistics }: { statistics: Statistics }) => {
           ]}
         />
       </Card>
-      <Card title="Time">
+      <Card title="Time to claim and to end" aside={<span class="muted">{formatCount(totalCompleted)} completed</span>}>
         <Chart
-          title="Time to claim and to end, over the last hour"
+          title="Time to claim and to end"
           times={times}
           format={formatDuration}
           least={100}
@@ -56,12 +68,12 @@ const Charts = ({ statistics }: { statistics: Statistics }) => {
       </Card>
       <Card title="Failures by code">
         {failures.length === 0 ? (
-          <p class="muted">None in the last hour.</p>
+          <p class="muted">None in this time.</p>
         ) : (
           <ul class="bars">
             {failures.slice(0, 8).map(([code, count]) => (
               <li key={code}>
-                <a href={href(['tasks'], { error: code, ago: '1h' })}>
+                <a href={href(['tasks'], { error: code, ago: window })}>
                   <code>{code}</code>
                   <span class="num">{formatCount(count)}</span>
                   <span class="meter" style={{ width: `${(count / most) * 100}%` }} />

@@ -1,4 +1,5 @@
 import { call } from '../../api/call.ts';
+import { toProblem } from '../../api/problem.ts';
 import { getOwnAgent } from '../../state/session.ts';
 
 interface Request {
@@ -12,18 +13,27 @@ interface Request {
 }
 
 /** In whose name an administrator asks: an agent of its own, made when it is needed. */
-export const CONSOLE_AGENT = 'console';
+export const CONSOLE_AGENT = 'console-operator';
 
 /** Requests a task and gives its id. */
 export const requestTask = async ({ from = CONSOLE_AGENT, ...request }: Request): Promise<string> => {
   const isOperator = getOwnAgent() === undefined;
-  if (isOperator && from === CONSOLE_AGENT) {
-    await call('PUT', `v1/agents/${CONSOLE_AGENT}`, { body: { dialect: 'native' } });
-  }
+  if (isOperator && from === CONSOLE_AGENT) await ensureConsoleAgent();
   const id = createId();
   const message = { kind: 'request', id, ...request, ...(isOperator && { from }) };
   await call('POST', 'v1/messages', { body: message, headers: { 'parley-dialect': 'native' } });
   return id;
+};
+
+/** Whoever has registered it otherwise keeps it so. */
+const ensureConsoleAgent = async (): Promise<void> => {
+  const path = `v1/agents/${CONSOLE_AGENT}`;
+  try {
+    await call('GET', path);
+  } catch (error) {
+    if (toProblem(error).status !== 404) throw error;
+    await call('PUT', path, { body: { dialect: 'native' } });
+  }
 };
 
 /** `crypto.randomUUID` is there only over TLS and on this machine. */
