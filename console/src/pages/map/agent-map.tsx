@@ -19,6 +19,28 @@ const WIDTH = 860;
 const formatRate = (perMinute: number): string =>
   perMinute >= 10 ? formatCount(Math.round(perMinute)) : perMinute.toFixed(perMinute < 1 ? 2 : 1);
 
+const SWEEPS = 6;
+
+/** Each column by the middle of those whom its agents work with, so that few lines cross. */
+const sortColumns = (columns: string[][], flows: Flow[]): void => {
+  for (const column of columns) column.sort();
+  for (let sweep = 0; sweep < SWEEPS; sweep++) {
+    const heights = new Map(
+      columns.flatMap((column) => column.map((id, row) => [id, (row + 0.5) / column.length] as const)),
+    );
+    for (const column of sweep % 2 === 0 ? columns.toReversed() : columns) {
+      const middles = new Map(
+        column.map((id) => {
+          const near = flows.flatMap(({ from, to }) => (from === id ? [to] : to === id ? [from] : []));
+          return [id, near.reduce((sum, one) => sum + (heights.get(one) ?? 0.5), 0) / Math.max(1, near.length)];
+        }),
+      );
+      column.sort((a, b) => (middles.get(a) ?? 0) - (middles.get(b) ?? 0));
+      for (const [row, id] of column.entries()) heights.set(id, (row + 0.5) / column.length);
+    }
+  }
+};
+
 /** Those who ask on the left, those who work on the right; who does both stands in the middle. */
 export const AgentMap = ({ flows, agents }: { flows: Flow[]; agents: Agent[] }) => {
   const asking = new Set(flows.map(({ from }) => from));
@@ -28,12 +50,13 @@ export const AgentMap = ({ flows, agents }: { flows: Flow[]; agents: Agent[] }) 
     [...asking].filter((id) => working.has(id)),
     [...working].filter((id) => !asking.has(id)),
   ].filter((column) => column.length > 0);
+  sortColumns(columns, flows);
   const rows = Math.max(...columns.map((column) => column.length));
   const height = rows * (NODE.height + GAP_Y);
   const places = new Map<string, { x: number; y: number }>();
   columns.forEach((column, index) => {
     const x = columns.length === 1 ? 0 : (index * (WIDTH - NODE.width)) / (columns.length - 1);
-    column.toSorted().forEach((id, row) => {
+    column.forEach((id, row) => {
       places.set(id, { x, y: (row + (rows - column.length) / 2) * (NODE.height + GAP_Y) });
     });
   });

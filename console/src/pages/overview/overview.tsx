@@ -99,21 +99,21 @@ const Tiles = ({ counts, agents }: { counts: Counts; agents: Agent[] }) => {
         label="Running"
         value={formatBounded(counts.running)}
         tone={counts.running?.value ? 'busy' : 'idle'}
-        note="held under a lease"
+        note="under a lease"
         to={href(['tasks'], { status: 'claimed,in_progress' })}
       />
       <Tile
         label="For you"
         value={formatBounded(counts.asking)}
         tone={counts.asking?.value ? 'warn' : 'idle'}
-        note="wait for an answer"
+        note="for an answer"
         to={href(['for-you'])}
       />
       <Tile
         label="Retrying"
         value={formatBounded(counts.retrying)}
         tone={counts.retrying?.value ? 'warn' : 'idle'}
-        note="wait after a failure"
+        note="after a failure"
         to={href(['tasks'], { retrying: 'true' })}
       />
       <Tile
