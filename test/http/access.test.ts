@@ -24,7 +24,7 @@ const tells = ({ body }: Reply): boolean => JSON.stringify(body ?? '').includes(
 
 /** Every call is measured, whoever makes it. */
 const withoutCalls = (metrics: string): string[] =>
-  metrics.split('\n').filter((line) => !/^(refusal_count|request_latency_ms|change_lag_ms)/.test(line));
+  metrics.split('\n').filter((line) => !/^(refusal_count|request_latency_ms|change_lag_ms|open_waits)/.test(line));
 
 const readable = async (callers: Record<string, Caller>, ids: Ids): Promise<object> => {
   const read: Record<string, unknown> = {};
