@@ -7,6 +7,9 @@ type ServeRequest = (incoming: IncomingMessage, outgoing: ServerResponse) => voi
 /** Over all connections, about 3 KB each. Node parses one 64 KB read to its end: up to 2,600 requests. */
 const MAX_QUEUED = 10_000;
 
+/** 64 KB of small requests take about 3 ms to parse. */
+const MAX_RESUMED_PER_TURN = 8;
+
 interface ConnectionQueue {
   serving?: IncomingMessage;
   queued: { incoming: IncomingMessage; outgoing: ServerResponse }[];
@@ -21,6 +24,7 @@ export class ConnectionQueues {
   readonly #onServed: () => void;
   readonly #lines = new WeakMap<Duplex, ConnectionQueue>();
   #queued = 0;
+  #resuming: Socket[] = [];
 
   /** Calls `onServed` after each response. */
   constructor(serve: ServeRequest, onServed: () => void) {
@@ -71,9 +75,19 @@ export class ConnectionQueues {
     const next = socket.destroyed ? undefined : line.queued.shift();
     if (!next) return;
     this.#queued -= 1;
-    if (line.queued.length === 0) socket.resume();
+    if (line.queued.length === 0) this.#resumeLater(socket);
     this.#serveNow(line, next.incoming, next.outgoing);
   }
+
+  #resumeLater(socket: Socket): void {
+    this.#resuming.push(socket);
+    if (this.#resuming.length === 1) setImmediate(this.#resumeSome);
+  }
+
+  readonly #resumeSome = (): void => {
+    for (const socket of this.#resuming.splice(0, MAX_RESUMED_PER_TURN)) if (!socket.destroyed) socket.resume();
+    if (this.#resuming.length > 0) setImmediate(this.#resumeSome);
+  };
 
   #queueRequest(line: ConnectionQueue, incoming: IncomingMessage, outgoing: ServerResponse): void {
     if (this.#queued >= MAX_QUEUED) {

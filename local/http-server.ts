@@ -11,6 +11,7 @@ import type { HttpRequest, HttpResponse } from '../shared/http/http-message.ts';
 import type { HttpHandler } from '../shared/http/router.ts';
 import type { Log } from '../shared/kernel/log.ts';
 import { ConnectionQueues } from './connection-queues.ts';
+import { FairTurns } from './fair-turns.ts';
 import { handleParserErrors, isMissingHost, rejectMissingHost } from './handle-parser-errors.ts';
 import { discardBody, hasUnreadBody, isExpectingContinue, readBody } from './request-body.ts';
 import { cutOffUnread, PIECE_BYTES, writeAll } from './response-body.ts';
@@ -29,6 +30,7 @@ const CHECK_MS = 5000;
 const LOG_MS = 60_000;
 /** Linux's default limit. Of 3,000 simultaneous connections, those beyond Node's 511 retry after a second or more. */
 const BACKLOG = 4096;
+const HEALTH_PATH = '/healthz';
 /** A response needs less, and an event reader reconnects with its last event id. */
 const UNREAD_MS = 30_000;
 
@@ -41,12 +43,18 @@ export const startHttpServer = async (
   unreadMs = UNREAD_MS,
 ): Promise<RunningServer> => {
   const waiting: OpenWaits = { all: new Set(), isStopping: false };
+  const turns = new FairTurns();
   const serve = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     if (isMissingHost(incoming)) {
       rejectMissingHost(outgoing);
       return;
     }
-    handleRequest(handle, incoming, outgoing, waiting, log);
+    const begin = (): void => {
+      if (!incoming.socket.destroyed) handleRequest(handle, incoming, outgoing, waiting, log);
+    };
+    // Whoever asks whether the server lives does not wait for those who flood it.
+    if (incoming.url === HEALTH_PATH) begin();
+    else turns.begin(incoming.headers.authorization ?? '', begin);
   };
   // A connection that was busy at the stop becomes idle only now.
   const onServed = (): void => {
