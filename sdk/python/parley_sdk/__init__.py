@@ -4,24 +4,32 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from .asynchronous import AsyncParley, AsyncRequestHandle
+from .batch import BatchHandle, GraphHandle, Settled, request_batch, request_graph
 from .context import AsyncTaskContext, TaskContext
 from .errors import ConnectionFailed, Fail, ParleyError, Retry, TaskAborted, TaskFailed
+from .events import read_events
 from .request import NATIVE, RequestHandle, build_request
 from .task import Task
 from .transport import Transport
 from .worker import Worker
 
 __all__ = [
+    "AsyncParley",
+    "AsyncRequestHandle",
     "AsyncTaskContext",
+    "BatchHandle",
     "ConnectionFailed",
     "Fail",
+    "GraphHandle",
     "Parley",
     "ParleyError",
     "RequestHandle",
     "Retry",
+    "Settled",
     "Task",
     "TaskAborted",
     "TaskContext",
@@ -82,6 +90,42 @@ class Parley:
         """A task that was requested before."""
         return RequestHandle(self._transport, id)
 
+    def batch(
+        self,
+        items: Sequence[Mapping[str, Any]],
+        *,
+        id: str | None = None,
+        fail_fast: bool = False,
+        deadline: int | None = None,
+    ) -> BatchHandle:
+        """Requests many tasks with one result: each has `capability`, `input`, and the options of `request`."""
+        return request_batch(self._transport, items, id=id, fail_fast=fail_fast, deadline=deadline)
+
+    def graph(
+        self, nodes: Mapping[str, Mapping[str, Any]], *, id: str | None = None, on_failure: str | None = None
+    ) -> GraphHandle:
+        """Requests tasks that wait for each other, by name: each has `capability`, `input` and `after`, a list of names."""
+        return request_graph(self._transport, nodes, id=id, on_failure=on_failure)
+
+    def find_batch(self, id: str) -> BatchHandle:
+        return BatchHandle(self._transport, id)
+
+    def find_graph(self, id: str) -> GraphHandle:
+        return GraphHandle(self._transport, id)
+
+    def events(self, types: Sequence[str] | None = None, *, after: str | None = None) -> Iterator[dict[str, Any]]:
+        """Events as they happen, from now on or after a position. Goes on where it was after a lost connection."""
+        return read_events(self._transport, types, after)
+
+    def broadcast(self, audience: str, content: Any, *, id: str | None = None, type: str | None = None) -> dict[str, Any]:
+        """Sends a message to `all`, to `capability:<name>` or to `domain:<name>`. For coordinators."""
+        # The header is the address.
+        message = {"kind": "message", "id": id or str(uuid.uuid4()), "to": "all", "content": content}
+        if type is not None:
+            message["type"] = type
+        headers = {**NATIVE, "parley-broadcast": audience}
+        return self._transport.call("POST", "/v1/messages", message, headers=headers)
+
     def send(self, to: str, content: Any, *, id: str | None = None, type: str | None = None) -> dict[str, Any]:
         """Sends a direct message."""
         message = {"kind": "message", "id": id or str(uuid.uuid4()), "to": to, "content": content}
@@ -90,15 +134,24 @@ class Parley:
         return self._transport.call("POST", "/v1/messages", message, headers=NATIVE)
 
     def inbox(self, *, forever: bool = True) -> Iterator[dict[str, Any]]:
-        """The inbox, one message after the other. Each is acknowledged when the next one is asked for."""
-        query = {"dialect": "native", "max": 20, "wait": 20 if forever else None}
+        """The inbox, one message after the other. A message is done when the next one is asked for."""
+        query = {"dialect": "native", "max": 50, "wait": 20 if forever else None}
         while True:
             messages = self._transport.call("GET", "/v1/inbox", query=query, wait=20)["messages"]
-            for message in messages:
-                yield message
-                self._transport.call("POST", "/v1/inbox/ack", {"ids": [message["id"]]})
+            done: list[str] = []
+            try:
+                for message in messages:
+                    yield message
+                    done.append(message["id"])
+            finally:
+                if done:
+                    self._transport.call("POST", "/v1/inbox/ack", {"ids": done})
             if not messages and not forever:
                 return
+
+    def close(self) -> None:
+        """Closes the connections that nobody uses. A further call opens one."""
+        self._transport.close()
 
     def call(self, method: str, path: str, body: Any = None, **options: Any) -> Any:
         """Any call of the HTTP API, repeated like all others."""

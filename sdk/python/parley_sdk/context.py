@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import hashlib
 import json
 import threading
@@ -17,6 +18,8 @@ from .transport import Transport
 
 T = TypeVar("T")
 
+CALL_CHECK_SECONDS = 5.0
+
 
 class TaskContext:
     """For handlers in threads. Every method raises `TaskAborted` once the work counts for nothing."""
@@ -28,6 +31,7 @@ class TaskContext:
         self.aborted = threading.Event()
         self._reason: AbortReason = "lost"
         self._transport = transport
+        self._artifacts: dict[str, dict[str, Any]] = {}
         self._uses: dict[str, int] = {}
         self._lock = threading.Lock()
 
@@ -83,7 +87,27 @@ class TaskContext:
         id = _derive_id(self.task.id, key)
         message = build_request(capability, {} if input is None else input, {**options, "id": id, "parent": self.task.id})
         self._transport.call("POST", "/v1/messages", message, headers=NATIVE)
-        return self._keep(key, RequestHandle(self._transport, id).result())
+        return self._keep(key, self._wait_for(RequestHandle(self._transport, id)))
+
+    def _wait_for(self, handle: RequestHandle) -> Any:
+        """In pieces, so that a handler that works for nothing does not wait on."""
+        while True:
+            self.check()
+            try:
+                return handle.result(timeout=CALL_CHECK_SECONDS)
+            except TimeoutError:
+                continue
+
+    def attach(self, name: str, type: str, content: str | bytes) -> None:
+        """A file that goes with the result. The requester gets it from `handle.artifact(name)`."""
+        if isinstance(content, bytes):
+            text = base64.b64encode(content).decode()
+            self._artifacts[name] = {"name": name, "type": type, "content": text, "encoding": "base64"}
+        else:
+            self._artifacts[name] = {"name": name, "type": type, "content": content}
+
+    def describe_result(self) -> dict[str, Any]:
+        return {"artifacts": list(self._artifacts.values())} if self._artifacts else {}
 
     def _send(self, report: dict[str, Any]) -> None:
         message = {**report, "taskId": self.task.id, "attempt": self.task.attempt}
@@ -136,6 +160,9 @@ class AsyncTaskContext:
             value = await value
         self.check()
         return await asyncio.to_thread(self._context._keep, key, value)
+
+    def attach(self, name: str, type: str, content: str | bytes) -> None:
+        self._context.attach(name, type, content)
 
     async def ask(self, prompt: str, schema: dict[str, Any] | None = None) -> Any:
         return await asyncio.to_thread(self._context.ask, prompt, schema)

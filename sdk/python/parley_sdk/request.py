@@ -70,6 +70,13 @@ class RequestHandle:
         """Answers what the holder asks."""
         return self._transport.call("POST", self._path("/input"), {"input": input})
 
+    def artifacts(self) -> list[dict[str, Any]]:
+        """The files that came with the result."""
+        return self._transport.call("GET", self._path("/artifacts"))["artifacts"]
+
+    def artifact(self, name: str) -> bytes:
+        return self._transport.call("GET", self._path(f"/artifacts/{quote(name, safe='')}"), raw=True)
+
     def retry(self) -> dict[str, Any]:
         """Runs a failed or expired task once more."""
         return self._transport.call("POST", self._path("/retry"))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from .batch import to_node_name
+
 
 @dataclass(frozen=True)
 class Task:
@@ -27,7 +29,7 @@ class Task:
     extensions: dict[str, Any] | None = None
     #: Why the attempt before failed.
     last_error: dict[str, Any] | None = None
-    #: Results of the tasks that this one waited for.
+    #: Results of the tasks that this one waited for, by their id, or by the name of their node in a graph.
     dependencies: dict[str, Any] = field(default_factory=dict)
     steps: dict[str, dict[str, Any]] = field(default_factory=dict, repr=False)
 
@@ -52,6 +54,9 @@ def to_task(claimed: dict[str, Any]) -> Task:
         metadata=message.get("metadata"),
         extensions=message.get("extensions"),
         last_error=message.get("lastError"),
-        dependencies=message.get("results") or {},
+        dependencies={
+            to_node_name(claimed.get("graphId"), id): entry.get("result")
+            for id, entry in (message.get("results") or {}).items()
+        },
         steps=claimed.get("steps") or {},
     )

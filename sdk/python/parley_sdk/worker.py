@@ -11,15 +11,16 @@ import time
 import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any, TypeVar
 from urllib.parse import quote
 
 from .context import AsyncTaskContext, TaskContext
-from .errors import Fail, ParleyError, Retry, Suspended, TaskAborted
+from .errors import ConnectionFailed, Fail, ParleyError, Retry, Suspended, TaskAborted, TaskFailed
 from .request import NATIVE
 from .task import Task, to_task
-from .transport import FOREVER, Transport
+from .transport import FOREVER, Transport, is_passing
 
 log = logging.getLogger("parley")
 
@@ -64,6 +65,8 @@ class Worker:
         self._handlers: dict[str, Callable[..., Any]] = {}
         self._running: dict[str, TaskContext] = {}
         self._stopping = threading.Event()
+        self._claimed = threading.Event()
+        self._rejection: ParleyError | None = None
         self._claimer: int | None = None
         self._aborted_claim: str | None = None
         self._changed = threading.Condition()
@@ -98,11 +101,28 @@ class Worker:
                     task = to_task(claimed)
                     context = TaskContext(task, self._transport)
                     with self._changed:
+                        # A lease that ended unnoticed: the task is back, and the attempt before counts for nothing.
+                        before = self._running.get(task.id)
+                        if before is not None:
+                            before.abort("lost")
                         self._running[task.id] = context
+                    self._claimed.set()
                     pool.submit(self._handle, task, context)
             self._claimer = None
             self._finish()
         self._transport.close()
+        if self._rejection is not None:
+            raise self._rejection
+
+    async def run_async(self) -> None:
+        """The same in a program that has an event loop: ends with the worker, or when it is cancelled."""
+        running = asyncio.ensure_future(asyncio.to_thread(self.run, signals=False))
+        try:
+            await asyncio.shield(running)
+        except asyncio.CancelledError:
+            self.stop()
+            await running
+            raise
 
     def stop(self) -> None:
         """Claims no more. `run` returns once the handlers have ended, or after the time to drain."""
@@ -133,9 +153,7 @@ class Worker:
                 first = {**body, "receipt": False}
                 return self._transport.call("POST", "/v1/claims", first, wait=CLAIM_WAIT, retry_for=0)["tasks"]
             except Exception as error:
-                if self._stopping.is_set() or (
-                    isinstance(error, ParleyError) and not (error.status == 429 or error.status >= 500)
-                ):
+                if self._stopping.is_set() or not is_passing(error):
                     raise
                 log.warning("claim failed, trying again: %s", error)
                 found = self._transport.call(
@@ -146,13 +164,23 @@ class Worker:
             if self._stopping.is_set():
                 self._aborted_claim = body["claimId"]
                 return []
-            log.error("claim rejected: %s", error)
-            self.stop()
-            raise
+            if not isinstance(error, ParleyError):
+                raise
+            self._reject(error)
+            return []
+
+    def _reject(self, error: ParleyError) -> None:
+        """A wrong or ended key cannot get better. Whoever has it cannot say anything about its tasks any more."""
+        log.error("Parley rejected the key or the claim: %s", error)
+        self._rejection = error
+        if error.status == 401:
+            for context in list(self._running.values()):
+                context.abort("lost")
+        self.stop()
 
     def _handle(self, task: Task, context: TaskContext) -> None:
         try:
-            self._report(task, self._run_handler(task, context))
+            self._report(task, context, self._run_handler(task, context))
         except Exception as error:
             log.error("report on task %s failed: %s", task.id, error)
         finally:
@@ -171,9 +199,13 @@ class Worker:
                 output = asyncio.run(handler(task, AsyncTaskContext(context)))
             else:
                 output = handler(task, context)
-            return None if context.aborted.is_set() else {"kind": "result", "output": output}
+            result = {"kind": "result", "output": output, **context.describe_result()}
+            return None if context.aborted.is_set() else result
         except (Suspended, TaskAborted):
             return None
+        except TaskFailed as error:
+            # Every attempt gets the same subtask back.
+            return _describe("subtask_failed", str(error), {"taskId": error.task_id, "code": error.code})
         except Retry as error:
             after = {} if error.after is None else {"retryAfterSeconds": error.after}
             return {**_describe(error.code, str(error), error.details), "retryable": True, **after}
@@ -187,43 +219,59 @@ class Worker:
             log.exception("the handler of %s failed", task.capability)
             return {**_describe("internal_error", f"{type(error).__name__}: {error}"), "retryable": True}
 
-    def _report(self, task: Task, said: dict[str, Any] | None) -> None:
+    def _report(self, task: Task, context: TaskContext, said: dict[str, Any] | None) -> None:
+        """Until it is accepted or the task is lost: what was done must not be done again because the server was away."""
         if said is None:
             return
         message = {**said, "taskId": task.id, "attempt": task.attempt}
         try:
-            self._transport.call("POST", "/v1/messages", message, headers=NATIVE)
+            self._transport.call(
+                "POST", "/v1/messages", message, headers=NATIVE, retry_for=FOREVER, stop=context.aborted
+            )
         except ParleyError as error:
-            if error.code not in LOST_CODES:
+            if error.code in LOST_CODES or context.aborted.is_set():
+                return
+            if said["kind"] != "result" or error.status == 401:
+                raise
+            # The next attempt would return the same.
+            self._report(task, context, _describe("invalid_result", f"Parley rejected the result: {error}"))
+        except ConnectionFailed:
+            if not context.aborted.is_set():
                 raise
 
     def _keep_leases(self) -> None:
-        """Renews the leases of what runs, and aborts what is no longer this worker's."""
-        renewed: dict[tuple[str, int], float] = {}
+        """Renews the leases of what runs, and aborts what is no longer this worker's, though the server be silent."""
+        leases: dict[TaskContext, _Lease] = {}
         while not self._stopping.is_set() or self._running:
-            time.sleep(CHECK_SECONDS)
-            for context in list(self._running.values()):
-                task = context.task
-                key = (task.id, task.attempt)
-                every = _lease_seconds(task) / RENEWALS_PER_LEASE
-                begun = renewed.setdefault(key, time.monotonic())
-                if time.monotonic() - begun >= every:
-                    renewed[key] = time.monotonic()
-                    self._renew(context)
-                else:
+            self._claimed.wait(min([CHECK_SECONDS, *(lease.seconds / RENEWALS_PER_LEASE for lease in leases.values())]))
+            self._claimed.clear()
+            running = list(self._running.values())
+            leases = {context: leases.get(context) or self._measure(context.task) for context in running}
+            for context, lease in leases.items():
+                if time.monotonic() >= lease.until:
+                    context.abort("lost")
+                elif time.monotonic() >= lease.until - lease.seconds * (1 - 1 / RENEWALS_PER_LEASE):
+                    self._renew(context, lease)
+                elif lease.seconds > CHECK_SECONDS:
                     self._check(context)
-            alive = {(one.task.id, one.task.attempt) for one in list(self._running.values())}
-            renewed = {key: at for key, at in renewed.items() if key in alive}
-        self._transport.close()
 
-    def _renew(self, context: TaskContext) -> None:
+    def _measure(self, task: Task) -> _Lease:
+        until = datetime.fromisoformat(task.lease_until.replace("Z", "+00:00"))
+        left = (until - datetime.now(timezone.utc)).total_seconds() - self._transport.clock_offset
+        return _Lease(left if self._lease is None else min(left, self._lease))
+
+    def _renew(self, context: TaskContext, lease: _Lease) -> None:
         task = context.task
+        begun = time.monotonic()
         path = f"/v1/tasks/{quote(task.id, safe='')}/renew"
         try:
-            self._transport.call("POST", path, {"attempt": task.attempt}, retry_for=5)
+            self._transport.call("POST", path, {"attempt": task.attempt}, retry_for=0)
+            lease.until = begun + lease.seconds
         except ParleyError as error:
             if error.code in LOST_CODES:
                 context.abort("cancelled" if error.code == "cancelled" else "lost")
+            elif error.status == 401:
+                self._reject(error)
         except Exception as error:
             log.warning("lease of task %s could not be renewed: %s", task.id, error)
 
@@ -278,6 +326,12 @@ def _describe(code: str, message: str, details: dict[str, Any] | None = None) ->
     }
 
 
-def _lease_seconds(task: Task) -> float:
-    until = datetime.fromisoformat(task.lease_until.replace("Z", "+00:00"))
-    return max(3.0, (until - datetime.now(timezone.utc)).total_seconds())
+@dataclass
+class _Lease:
+    seconds: float
+    #: By a clock that nobody sets.
+    until: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.seconds = max(0.5, self.seconds)
+        self.until = time.monotonic() + self.seconds

@@ -1,16 +1,24 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { resolve } from 'node:path';
 import { after, it } from 'node:test';
 import { startServer, tempDir } from '../../../test/support/server-process.ts';
 
 const OWNER = { after };
+const MAIN = resolve(import.meta.dirname, '../../../local/main.ts');
 
 it('the Python SDK passes its own tests against a server', { timeout: 110_000 }, async () => {
   const { address, adminKey } = await startServer(OWNER, { dir: tempDir(OWNER) });
-  const child = spawn('python3', ['-m', 'unittest', '-v', 'test_worker'], {
+  const child = spawn('python3', ['-W', 'ignore::ResourceWarning', '-m', 'unittest', 'discover', '-v'], {
     cwd: import.meta.dirname,
-    env: { ...process.env, PARLEY_URL: address, PARLEY_ADMIN_KEY: adminKey, PYTHONDONTWRITEBYTECODE: '1' },
+    env: {
+      ...process.env,
+      PARLEY_URL: address,
+      PARLEY_ADMIN_KEY: adminKey,
+      PARLEY_SERVER: JSON.stringify([process.execPath, MAIN]),
+      PYTHONDONTWRITEBYTECODE: '1',
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let said = '';

@@ -1,45 +1,17 @@
-"""Run by test/python.test.ts against a server of its own: PARLEY_URL and PARLEY_ADMIN_KEY say which."""
+"""What a worker and its requester do, in threads."""
 
 from __future__ import annotations
 
-import os
-import sys
 import threading
 import time
 import unittest
 import uuid
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent.parent))
-
-from parley_sdk import Fail, Parley, Retry, TaskFailed, Worker, connect  # noqa: E402
-
-URL = os.environ["PARLEY_URL"]
-admin = connect(URL, os.environ["PARLEY_ADMIN_KEY"])
+from agents import WorkerCase, agent
+from parley_sdk import Fail, Retry, TaskFailed
 
 
-def agent(*capabilities: str) -> Parley:
-    name = f"py-{uuid.uuid4().hex[:12]}"
-    admin.call("PUT", f"/v1/agents/{name}", {"dialect": "native", "capabilities": list(capabilities)})
-    return connect(URL, admin.call("POST", f"/v1/agents/{name}/key")["key"])
-
-
-class WorkerTest(unittest.TestCase):
-    def setUp(self) -> None:
-        self.capability = f"py-{uuid.uuid4()}"
-        self.requester = agent()
-        self.parley = agent(self.capability)
-
-    def start(self, worker: Worker) -> None:
-        thread = threading.Thread(target=worker.run)
-        thread.start()
-
-        def end() -> None:
-            worker.stop()
-            thread.join()
-
-        self.addCleanup(end)
-
+class WorkerTest(WorkerCase):
     def test_completes_tasks_with_what_the_handler_returns(self) -> None:
         worker = self.parley.worker(concurrency=4)
 
