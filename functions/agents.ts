@@ -1,5 +1,7 @@
 import { agentPairRoutes } from '../shared/http/routes/agent-pairs.ts';
 import { agentRoutes } from '../shared/http/routes/agents.ts';
+import { capabilityRoutes } from '../shared/http/routes/capabilities.ts';
+import { controlAgentRoutes } from '../shared/http/routes/control-agent.ts';
 import { gapRoutes } from '../shared/http/routes/gaps.ts';
 import { keyRoutes } from '../shared/http/routes/keys.ts';
 import { manifestRoutes } from '../shared/http/routes/manifest.ts';
@@ -14,6 +16,8 @@ import { createHttpFunction } from './runtime/http-function.ts';
 export const handler = createHttpFunction(
   [
     ...agentRoutes,
+    ...controlAgentRoutes,
+    ...capabilityRoutes,
     ...agentPairRoutes,
     ...keyRoutes,
     ...manifestRoutes,

@@ -6,7 +6,7 @@ import { buildPresenceRelay } from '../nats/relay-item.ts';
 import type { EventType } from '../ports/event-types.ts';
 import type { RecordChange } from '../ports/records.ts';
 
-const PAUSE_EVENTS = { pause: 'agent.paused', stop: 'agent.stopped' } as const;
+const PAUSE_EVENTS = { pause: 'agent.paused', drain: 'agent.draining', stop: 'agent.stopped' } as const;
 
 /** Publishes that an agent came online or went offline, its health, and its pause. */
 export const computeHealthEffects = ({ before, after }: RecordChange<AgentHealth>): Effect[] => {

@@ -5,6 +5,7 @@ import type { Agent, AgentHealth, AgentSecret, RemovedAgent } from '../identity/
 import type { DomainProviders } from '../identity/agents/domain-providers.ts';
 import type { ApiKey } from '../identity/auth/api-key.ts';
 import type { ProjectSecret } from '../identity/project-secret.ts';
+import type { QueuePauses } from '../identity/queue-pauses.ts';
 import type { Tool } from '../identity/tools/tool.ts';
 import type { KeyedCall } from '../ingest/idempotency-key.ts';
 import type { InboxDepth, InboxSlot } from '../messaging/inbox/bounded-inbox.ts';
@@ -251,6 +252,7 @@ export const RECORDS = {
     immutable: ['project'],
     plain: ['byCapability', 'byProfile', 'declaredAt'],
   }),
+  'queue-pauses': defineRecord<QueuePauses>()({ inChangeFeed: true, immutable: ['project'], plain: ['paused'] }),
   tool: defineRecord<Tool>()({ immutable: ['project'], compressed: ['parameters', 'options'] }),
   consumer: defineRecord<Consumer>()({ plain: ['inFlight'] }),
   card: defineRecord<Card>()({

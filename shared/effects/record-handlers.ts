@@ -28,6 +28,7 @@ import { computeBatchEffects, onBatchTimer } from '../workflows/batches/batch-li
 import { computeGraphEffects, onGraphTimer } from '../workflows/graphs/create-tasks.ts';
 import { computeOperationEffects, onOperationTimer } from '../workflows/operations/run-operation.ts';
 import { computeHealthEffects } from './agent-health-effects.ts';
+import { computeQueuePauseEffects } from './queue-pause-effects.ts';
 import type { ChangeFeedKind, RecordOf } from './record-definitions.ts';
 import { computeTaskEffects } from './task-effects.ts';
 
@@ -72,6 +73,7 @@ const HANDLERS: { [K in ChangeFeedKind]: RecordHandlers<RecordOf<K>> } = {
   violation: { effects: computeViolationEffects },
   'rejected-message': { effects: computeRejectionEffects },
   'domain-providers': { onTimer: onServedTimer },
+  'queue-pauses': { effects: computeQueuePauseEffects },
   fanout: { onTimer: onFanoutTimer },
   outbox: { onTimer: onOutboxTimer },
   'agent-caller': { onTimer: onAgentCallerTimer },

@@ -168,6 +168,11 @@ export const ERROR_CODES = {
     meaning: 'A coordinator stopped the agent, and only `start` ends that.',
     action: 'Send `start` first.',
   },
+  queue_paused: {
+    status: 409,
+    meaning: 'An operator paused the queue of the task, so that nobody may claim it.',
+    action: 'Wait until the queue is resumed.',
+  },
   already_claimed: {
     status: 409,
     meaning: 'Another agent holds the task.',

@@ -2,7 +2,6 @@ import { setImmediate as endTurn } from 'node:timers/promises';
 import { listDomains } from '../config/config.ts';
 import {
   type Agent,
-  agentsKey,
   buildDomainWildcard,
   listExactCapabilities,
   listUnscopedCapabilities,
@@ -13,6 +12,7 @@ import { listLiveInstances } from '../identity/agents/agent-instances.ts';
 import type { Caller } from '../identity/auth/authenticate.ts';
 import { findAgent } from '../identity/auth/authenticate.ts';
 import type { Deps } from '../identity/deps.ts';
+import { findQueuePause, getPausedQueues, type QueuePause } from '../identity/queue-pauses.ts';
 import { mapConcurrent } from '../kernel/concurrency.ts';
 import { isObject, type Json } from '../kernel/json/json.ts';
 import {
@@ -26,13 +26,11 @@ import {
 } from '../model/task.ts';
 import { getDomain, PRIORITIES, type Priority, type QueueInspection, type QueueKey } from '../ports/queues.ts';
 import type { Item } from '../ports/records.ts';
+import { type FirstAgents, listFirstAgents } from './list-first-agents.ts';
 import { type RecentTraffic, readRecentTraffic } from './read-recent-traffic.ts';
 
 /** Up to here a count is exact. */
 const MAX_EXACT = 1000;
-/** Agents whose queues and tasks one call looks at. */
-const MAX_AGENTS = 500;
-const AGENT_PAGE = 100;
 /** Tasks that one call reads to tell which messages are stale, and as many to tell what is in flight. */
 const MAX_TASKS_READ = 10_000;
 const TASK_PAGE = 100;
@@ -50,7 +48,7 @@ export interface QueueName {
 }
 
 export interface QueueState extends QueueName {
-  isPaused: boolean;
+  pause: QueuePause | undefined;
   waiting: BoundedCount;
   /** Epoch milliseconds. */
   oldestWaitingSince: number | undefined;
@@ -123,25 +121,14 @@ const listRelevantAgents = async (
   deps: Deps,
   caller: Caller,
   { agent, domain, capability }: QueueFilter,
-): Promise<{ agents: Agent[]; isComplete: boolean }> => {
+): Promise<FirstAgents> => {
   if (caller.role === 'agent') return { agents: [caller.registered.agent], isComplete: true };
   // Nobody but the agent itself holds what waits in its queue.
   if (agent !== undefined && domain === undefined && capability === undefined) {
     const known = await findAgent(deps, caller.project, agent);
     return { agents: known ? [known.agent] : [], isComplete: true };
   }
-  const agents: Agent[] = [];
-  while (agents.length < MAX_AGENTS) {
-    const page: Agent[] = await deps.records.query<Agent>({
-      index: 'byList',
-      pk: agentsKey(caller.project),
-      after: agents.at(-1)?.id,
-      limit: AGENT_PAGE,
-    });
-    agents.push(...page);
-    if (page.length < AGENT_PAGE) return { agents, isComplete: true };
-  }
-  return { agents, isComplete: false };
+  return listFirstAgents(deps, caller.project);
 };
 
 const listQueueNames = (deps: Deps, caller: Caller, agents: Agent[]): QueueName[] => {
@@ -226,7 +213,7 @@ const readQueueState = async (
   queue: QueueName,
   budget: { tasks: number },
 ): Promise<WaitingState> => {
-  const { names, isPaused } = await listStoredNames(deps, project, queue);
+  const { names, pause } = await listStoredNames(deps, project, queue);
   const keys = PRIORITIES.flatMap((priority) => names.map((name): QueueKey => ({ project, ...name, priority })));
   const inspected = await deps.queues.inspect(keys, MAX_EXACT);
   const priorities: PriorityState[] = [];
@@ -236,7 +223,7 @@ const readQueueState = async (
   }
   return {
     ...queue,
-    isPaused,
+    pause,
     waiting: {
       value: priorities.reduce((sum, { waiting }) => sum + waiting.value, 0),
       isExact: priorities.every(({ waiting }) => waiting.isExact),
@@ -252,16 +239,16 @@ const listStoredNames = async (
   deps: Deps,
   project: string,
   queue: QueueName,
-): Promise<{ names: QueueName[]; isPaused: boolean }> => {
+): Promise<{ names: QueueName[]; pause: QueuePause | undefined }> => {
   const { kind, name } = queue;
-  if (kind === 'capability') return { names: [queue], isPaused: false };
-  if (kind === 'domain')
-    return { names: [queue, { kind: 'capability', name: buildDomainWildcard(name) }], isPaused: false };
+  const pause = findQueuePause(await getPausedQueues(deps, project), queue);
+  if (kind === 'capability') return { names: [queue], pause };
+  if (kind === 'domain') return { names: [queue, { kind: 'capability', name: buildDomainWildcard(name) }], pause };
   const known = await findAgent(deps, project, name);
   const instances = known ? await listLiveInstances(deps, known.agent) : [];
   return {
-    names: [queue, ...instances.map((instance) => ({ kind, name: formatInstanceQueueName(name, instance) }))],
-    isPaused: known !== undefined && getActivePause(known, deps.clock.now()) !== undefined,
+    names: [queue, ...instances.map((instance) => ({ kind, name: formatInstanceQueueName(name, instance.id) }))],
+    pause: known && getActivePause(known, deps.clock.now()),
   };
 };
 

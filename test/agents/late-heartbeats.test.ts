@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
-import { callerWith } from '../support/api.ts';
+import { callerWith, registered } from '../support/api.ts';
 import { testParley } from '../support/test-parley.ts';
 
 const MINUTE_MS = 60_000;
@@ -9,7 +9,7 @@ const MINUTE_MS = 60_000;
 describe('heartbeat from the relay', () => {
   it('dates a late heartbeat by its publication and sets no silent agent online', async (t) => {
     const parley = await testParley(t);
-    await parley.agent('nim', { transport: 'nats' });
+    await registered(parley.transport, parley.admin, 'nim', { transport: 'nats' });
     const relay = callerWith(parley.transport, (await parley.admin.call('POST', '/v1/relay/key')).body.key);
     const bring = async (saidAt: number) => {
       const timestamp = new Date(saidAt).toISOString();

@@ -89,7 +89,9 @@ describe('agent registration', () => {
     const { registeredAt, ...shown } = created.body.agent;
     assert.deepEqual(shown, { id: 'worker', ...registration, domains: [], serves: ['security', 'home'], health: {} });
     assert.match(created.body.key, /^prl_default\.worker\.[\w-]{49}$/);
-    assert.deepEqual((await admin.call('GET', '/v1/agents/worker')).body, created.body.agent);
+    const { activity, ...read } = (await admin.call('GET', '/v1/agents/worker')).body;
+    assert.deepEqual(read, created.body.agent);
+    assert.deepEqual(activity.instances, []);
     const changed = await admin.call('PUT', '/v1/agents/worker', { dialect, domains: ['comms'] });
     assert.equal(changed.status, 200);
     assert.equal(changed.body.key, undefined);
@@ -121,6 +123,7 @@ describe('agent registration', () => {
       id: _id,
       health: _health,
       registeredAt: _at,
+      activity: _activity,
       serves,
       ...read
     } = (await admin.call('GET', '/v1/agents/worker')).body;

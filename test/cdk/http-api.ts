@@ -44,7 +44,7 @@ describe('the HTTP API', () => {
       [/^POST \/v1\/claims$/, 'claims'],
       [/^\w+ \/v1\/(tasks|dead|graphs|batches|operations|queues|stats)/, 'tasks'],
       [/^\w+ \/v1\/(inbox|messages\/|broadcasts)/, 'inbox'],
-      [/^\w+ \/v1\/(agents|keys|manifest|violations|gaps|tools|webhooks)/, 'agents'],
+      [/^\w+ \/v1\/(agents|capabilities|keys|manifest|violations|gaps|tools|webhooks)/, 'agents'],
       [/^\w+ \/v1\/(cards|boxes)/, 'cards'],
       [/^\w+ \/(a2a|\.well-known\/a)/, 'a2a'],
       [/^\w+ \/v1\/relay\//, 'relay'],

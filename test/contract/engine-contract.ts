@@ -8,6 +8,7 @@ import { fullInboxContract } from './full-inbox-contract.ts';
 import { keysContract } from './keys-contract.ts';
 import { listsContract } from './lists-contract.ts';
 import { queriesContract } from './queries-contract.ts';
+import { queuePausesContract } from './queue-pauses-contract.ts';
 import { queuesContract } from './queues-contract.ts';
 import { recordsContract } from './records-contract.ts';
 import { statisticsContract } from './statistics-contract.ts';
@@ -27,6 +28,7 @@ export const engineContract = (name: string, open: Open): void => {
   consumersContract(name, open);
   cardsContract(name, open);
   keysContract(name, open);
+  queuePausesContract(name, open);
   fullInboxContract(name, open);
   timersContract(name, open);
   changeFeedContract(name, open);

@@ -97,9 +97,9 @@ describe('Task Format routing', () => {
 });
 
 describe('capabilities without a domain', () => {
-  it('rejects a registration with more than 97 of them', async (t) => {
+  it('rejects a registration with more than 87 of them', async (t) => {
     const { admin } = await testParley(t);
-    const capabilities = Array.from({ length: 98 }, (_, index) => `skill_${index}`);
+    const capabilities = Array.from({ length: 88 }, (_, index) => `skill_${index}`);
     const put = (list: string[]) => admin.call('PUT', '/v1/agents/many', { ...taskFormat, capabilities: list });
     assert.equal((await put(capabilities)).status, 413);
     assert.equal((await put(capabilities.slice(1))).status, 201);

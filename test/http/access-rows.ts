@@ -114,6 +114,7 @@ export const ACCESS: Record<string, AccessRow> = {
   'GET /v1/gaps': { by: 'scout', stranger: '200' },
   'GET /v1/audit-log': { at: '/v1/audit-log?agent=scout', by: 'scout', stranger: '200' },
   'GET /v1/domains': { stranger: '200' },
+  'GET /v1/capabilities': { stranger: '200' },
   'GET /v1/keys': { stranger: '200' },
   'GET /v1/whoami': { stranger: '200' },
   'GET /metrics': { stranger: '200' },
@@ -321,6 +322,29 @@ export const ACCESS: Record<string, AccessRow> = {
     stranger: '403 forbidden',
   },
   'DELETE /v1/tools/{name}': { at: '/v1/tools/search', by: 'admin', status: 204, stranger: '403 forbidden' },
+  'POST /v1/queues/{id}/pause': {
+    at: '/v1/queues/domain%3Asecurity/pause',
+    by: 'admin',
+    scope: 'operate',
+    stranger: '403 forbidden',
+  },
+  'POST /v1/queues/{id}/resume': {
+    at: '/v1/queues/domain%3Asecurity/resume',
+    by: 'admin',
+    scope: 'operate',
+    stranger: '403 forbidden',
+  },
+  ...Object.fromEntries(
+    ['pause', 'drain', 'resume'].map((action) => [
+      `POST /v1/agents/{id}/${action}`,
+      {
+        at: `/v1/agents/monitor/${action}`,
+        scope: 'operate' as const,
+        stranger: '403 forbidden',
+        foreign: '404 agent_not_found',
+      },
+    ]),
+  ),
   'POST /v1/manifest': { body: () => MANIFEST, by: 'admin', stranger: '403 forbidden' },
   'PUT /v1/agents/{id}': {
     at: '/v1/agents/new',

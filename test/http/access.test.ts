@@ -75,6 +75,8 @@ describe('route access', () => {
 
   it('shows nothing to other agents, the relay and other projects, and changes nothing for them', async (t) => {
     const { parley, callers, stranger, foreigner, foreignAdmin, relay, ids } = await accessScene(t);
+    // That they called at all is told once.
+    for (const caller of [stranger, foreigner]) await caller.call('GET', '/v1/whoami');
     await settled(parley);
     const before = await readable(callers, ids);
     for (const [name, row] of Object.entries(ACCESS)) {

@@ -87,7 +87,12 @@ export const testParley = async (
     get parley() {
       return parley;
     },
-    agent: (id, registration) => registered(transport, admin, id, registration),
+    agent: async (id, registration) => {
+      const agent = await registered(transport, admin, id, registration);
+      // That a key was used and its agent seen is written with the first call: here, and in no test that counts writes.
+      await agent.call('GET', '/v1/whoami');
+      return agent;
+    },
     restart: async () => {
       await parley.stop();
       parley = await start();

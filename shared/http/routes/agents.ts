@@ -1,105 +1,10 @@
 import * as z from 'zod';
-import { listDomains } from '../../config/config.ts';
-import {
-  type Agent,
-  agentsKey,
-  healthRef,
-  listServedDomains,
-  type RegisteredAgent,
-} from '../../identity/agents/agent.ts';
+import { type Agent, agentsKey, healthRef } from '../../identity/agents/agent.ts';
 import { DEFAULT_KEY } from '../../identity/auth/api-key.ts';
-import { findAgent } from '../../identity/auth/authenticate.ts';
-import type { Deps } from '../../identity/deps.ts';
-import { ParleyError } from '../../kernel/errors.ts';
-import { getInboxDepth, type InboxDepth } from '../../messaging/inbox/bounded-inbox.ts';
-import { toIso } from '../../ports/clock.ts';
 import { rotateApiKey } from '../../registration/manage-keys.ts';
-import { deregisterAgent, Registration, registerAgent, ShownRegistration } from '../../registration/register-agent.ts';
+import { deregisterAgent, Registration, registerAgent } from '../../registration/register-agent.ts';
 import { boundedCount, defineKeyRoute, defineRoute, type Route, recordBodyLimit } from '../route.ts';
-import { PauseView, toPauseView } from './pause-view.ts';
-
-const AgentView = z
-  .object({
-    ...ShownRegistration.shape,
-    id: z.string(),
-    domains: z.array(z.string()).describe('the domains that the agent serves completely'),
-    serves: z.array(z.string()).describe('the domains in which the agent serves at least one capability'),
-    registeredAt: z.iso.datetime(),
-    health: z.object({
-      online: z.boolean().optional().describe('absent until the first heartbeat'),
-      status: z.string().optional(),
-      lastSeen: z.iso.datetime().optional(),
-      uptime: z.number().optional(),
-      activeTaskCount: z.number().optional(),
-      model: z.string().optional(),
-      version: z.string().optional(),
-      capabilities: z.array(z.string()).optional(),
-      cpuUsage: z.number().optional().describe('share of a processor, 0 to 1'),
-      memoryMb: z.number().optional(),
-      statusReport: z
-        .looseObject({ status: z.string(), at: z.iso.datetime() })
-        .optional()
-        .describe('the last status report'),
-    }),
-    paused: PauseView.optional().describe('set if the agent is paused or stopped'),
-    inboxState: z
-      .object({ depth: z.number(), evicted: z.number() })
-      .optional()
-      .describe('depth and evictions of a bounded inbox'),
-  })
-  .meta({ id: 'Agent' });
-
-const toAgentView = (deps: Deps, registered: RegisteredAgent, depth?: InboxDepth): z.output<typeof AgentView> => {
-  const { agent, health } = registered;
-  const { id, dialect, capabilities, transport, versions, publicKey, limits, manifest, registeredAt } = agent;
-  const { inboxLimit, overflow, channels, workerTarget } = agent;
-  return {
-    id,
-    dialect: Registration.shape.dialect.parse(dialect),
-    profile: Registration.shape.profile.parse(agent.profile),
-    capabilities,
-    schemas: agent.schemas,
-    domains: agent.domains ?? [],
-    serves: listServedDomains(registered).filter((domain) => listDomains(deps.config, agent.project).includes(domain)),
-    transport: Registration.shape.transport.parse(transport),
-    url: agent.url,
-    versions,
-    publicKey,
-    encryptionKey: agent.encryptionKey,
-    signing: agent.signing,
-    limits,
-    role: Registration.shape.role.parse(agent.role),
-    inbox: agent.inbox,
-    inboxLimit,
-    overflow,
-    manifest,
-    agentCard: agent.agentCard,
-    channels,
-    workerTarget,
-    registeredAt: toIso(registeredAt),
-    health: {
-      online: health?.sentAt === undefined ? undefined : health.online,
-      status: health?.status,
-      lastSeen: toIso(health?.lastSeen),
-      uptime: health?.uptime,
-      activeTaskCount: health?.activeTaskCount,
-      model: health?.model,
-      version: health?.version,
-      capabilities: health?.capabilities,
-      cpuUsage: health?.cpuUsage,
-      memoryMb: health?.memoryMb,
-      statusReport: health?.statusReport && { ...health.statusReport, at: toIso(health.statusReport.at) },
-    },
-    paused: toPauseView(deps, registered),
-    inboxState: inboxLimit === undefined ? undefined : { depth: depth?.count ?? 0, evicted: depth?.evicted ?? 0 },
-  };
-};
-
-const getRegisteredAgent = async (deps: Deps, project: string, id: string): Promise<RegisteredAgent> => {
-  const found = await findAgent(deps, project, id);
-  if (!found) throw new ParleyError('agent_not_found', `No agent ${id} is registered.`);
-  return found;
-};
+import { AgentView, getRegisteredAgent, loadAgentView, toAgentView } from './agent-view.ts';
 
 const ShownKey = z.string().describe('shown once. Parley stores only its hash');
 const notFound = { 404: { description: 'No such agent' } };
@@ -170,15 +75,10 @@ export const agentRoutes: Route[] = [
     operationId: 'getAgent',
     method: 'GET',
     path: '/v1/agents/{id}',
-    summary: 'Get an agent with its health',
+    summary: 'Get an agent with its health, its instances, and what it holds',
     responses: { 200: { description: 'The agent', schema: AgentView }, ...notFound },
     handle: async ({ deps, caller, params }) => {
-      // What it says of itself changes faster than what is remembered of it.
-      deps.directory.invalidate(caller.project, params.id ?? '');
-      const registered = await getRegisteredAgent(deps, caller.project, params.id ?? '');
-      const depth =
-        registered.agent.inboxLimit === undefined ? undefined : await getInboxDepth(deps.records, registered.agent);
-      return { status: 200, body: toAgentView(deps, registered, depth) };
+      return { status: 200, body: await loadAgentView(deps, caller, params.id ?? '') };
     },
   }),
   defineKeyRoute({

@@ -132,7 +132,6 @@ export const keyRoutes: Route[] = [
     operationId: 'rotateKey',
     summary: 'Replace a key. An agent may replace its own',
     unrepeatable: 'its answer is a secret, which is not kept.',
-    ingress: 'none',
     body: z
       .strictObject({
         agent: agentField,

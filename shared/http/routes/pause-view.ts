@@ -7,7 +7,7 @@ import { toIso } from '../../ports/clock.ts';
 /** That an agent is given no work, as whoever asks is told. */
 export const PauseView = z
   .object({
-    action: z.enum(['pause', 'stop']),
+    action: z.enum(['pause', 'drain', 'stop']),
     by: z.string(),
     reason: z.string().optional(),
     since: z.iso.datetime(),

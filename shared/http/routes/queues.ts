@@ -1,19 +1,35 @@
 import * as z from 'zod';
+import type { QueuePause } from '../../identity/queue-pauses.ts';
+import { ParleyError } from '../../kernel/errors.ts';
 import { toIso } from '../../ports/clock.ts';
 import { PRIORITIES } from '../../ports/queues.ts';
+import { pauseQueue, resumeQueue } from '../../registration/pause-queue.ts';
 import {
   type BoundedCount,
   formatQueueId,
   getQueueDomain,
   listQueueStates,
+  type QueueName,
   type QueueState,
 } from '../../statistics/list-queue-states.ts';
 import { RECENT_MINUTES } from '../../statistics/read-recent-traffic.ts';
-import { boundedCount, defineRoute, type Route } from '../route.ts';
+import { boundedCount, defineKeyRoute, defineRoute, type Route } from '../route.ts';
 
-const CountView = z
+export const QueueCountView = z
   .object({ value: z.number().int(), isExact: z.boolean() })
   .describe('`isExact` is false where `value` is an estimate');
+
+const QueuePauseView = z.object({
+  by: z.string(),
+  reason: z.string().optional(),
+  since: z.iso.datetime(),
+});
+
+const toQueuePauseView = ({ by, reason, since }: QueuePause): z.output<typeof QueuePauseView> => ({
+  by,
+  reason,
+  since: toIso(since),
+});
 
 const QueueView = z
   .object({
@@ -22,9 +38,10 @@ const QueueView = z
     capability: z.string().optional(),
     agent: z.string().optional(),
     paused: z.boolean(),
-    waiting: CountView.describe('tasks that can be claimed now'),
+    pause: QueuePauseView.optional().describe('who paused it'),
+    waiting: QueueCountView.describe('tasks that can be claimed now'),
     oldestWaitingSince: z.iso.datetime().optional(),
-    inFlight: CountView.describe('tasks of this queue that an agent holds'),
+    inFlight: QueueCountView.describe('tasks of this queue that an agent holds'),
     waitingClaims: z.number().int().optional().describe('claims that wait for this queue. Absent on AWS'),
     recent: z
       .object({
@@ -36,7 +53,7 @@ const QueueView = z
     priorities: z.array(
       z.object({
         priority: z.enum(PRIORITIES),
-        waiting: CountView,
+        waiting: QueueCountView,
         oldestWaitingSince: z.iso.datetime().optional(),
       }),
     ),
@@ -48,20 +65,34 @@ const toQueueView = (state: QueueState): z.output<typeof QueueView> => ({
   domain: getQueueDomain(state),
   capability: state.kind === 'capability' ? state.name : undefined,
   agent: state.kind === 'agent' ? state.name : undefined,
-  paused: state.isPaused,
-  waiting: toCountView(state.waiting),
+  paused: state.pause !== undefined,
+  pause: state.pause && toQueuePauseView(state.pause),
+  waiting: toQueueCountView(state.waiting),
   oldestWaitingSince: toIso(state.oldestWaitingSince),
-  inFlight: toCountView(state.inFlight),
+  inFlight: toQueueCountView(state.inFlight),
   waitingClaims: state.waitingClaims,
   recent: state.recent,
   priorities: state.priorities.map(({ priority, waiting, oldestWaitingSince }) => ({
     priority,
-    waiting: toCountView(waiting),
+    waiting: toQueueCountView(waiting),
     oldestWaitingSince: toIso(oldestWaitingSince),
   })),
 });
 
-const toCountView = ({ value, isExact }: BoundedCount): z.output<typeof CountView> => ({ value, isExact });
+export const toQueueCountView = ({ value, isExact }: BoundedCount): z.output<typeof QueueCountView> => ({
+  value,
+  isExact,
+});
+
+const QUEUE_ID = /^(domain|capability|agent):(.{1,128})$/s;
+
+const parseQueueId = (id: string): QueueName => {
+  const [, kind, name] = QUEUE_ID.exec(id) ?? [];
+  if ((kind === 'domain' || kind === 'capability' || kind === 'agent') && name !== undefined) return { kind, name };
+  throw new ParleyError('not_found', `"${id}" is no queue: domain:<name> or capability:<name>.`);
+};
+
+const PausedQueue = z.object({ id: z.string(), paused: z.boolean() }).meta({ id: 'PausedQueueResult' });
 
 export const queueRoutes: Route[] = [
   defineRoute({
@@ -94,6 +125,33 @@ export const queueRoutes: Route[] = [
       const last = queues.at(-1);
       const next = hasMore && last ? formatQueueId(last) : undefined;
       return { status: 200, body: { queues: queues.map(toQueueView), isComplete, cursor: next } };
+    },
+  }),
+  defineKeyRoute({
+    operationId: 'pauseQueue',
+    method: 'POST',
+    path: '/v1/queues/{id}/pause',
+    summary: 'Pause the queue of a domain or of a capability: its tasks wait, and those that agents hold go on',
+    access: 'admin',
+    scope: 'operate',
+    body: z.strictObject({ reason: z.string().max(1024).optional() }).optional(),
+    responses: { 200: { description: 'Paused, now or before', schema: PausedQueue } },
+    handle: async ({ deps, caller, params: { id = '' }, body }) => {
+      await pauseQueue(deps, caller, parseQueueId(id), body?.reason);
+      return { status: 200, body: { id, paused: true } };
+    },
+  }),
+  defineKeyRoute({
+    operationId: 'resumeQueue',
+    method: 'POST',
+    path: '/v1/queues/{id}/resume',
+    summary: 'Resume a queue: agents are handed its tasks again',
+    access: 'admin',
+    scope: 'operate',
+    responses: { 200: { description: 'Resumed, now or before', schema: PausedQueue } },
+    handle: async ({ deps, caller, params: { id = '' } }) => {
+      await resumeQueue(deps, caller, parseQueueId(id));
+      return { status: 200, body: { id, paused: false } };
     },
   }),
 ];

@@ -6,9 +6,11 @@ import { logRoutes } from './audit-log.ts';
 import { batchRoutes } from './batches.ts';
 import { boxRoutes } from './boxes.ts';
 import { broadcastRoutes } from './broadcasts.ts';
+import { capabilityRoutes } from './capabilities.ts';
 import { cardRoutes } from './cards.ts';
 import { claimRoutes } from './claims.ts';
 import { consumerRoutes } from './consumers.ts';
+import { controlAgentRoutes } from './control-agent.ts';
 import { eventRoutes } from './events.ts';
 import { gapRoutes } from './gaps.ts';
 import { graphRoutes } from './graphs.ts';
@@ -47,6 +49,8 @@ export const routes: readonly Route[] = [
   ...sentMessageRoutes,
   ...broadcastRoutes,
   ...agentRoutes,
+  ...controlAgentRoutes,
+  ...capabilityRoutes,
   ...agentPairRoutes,
   ...keyRoutes,
   ...whoamiRoutes,

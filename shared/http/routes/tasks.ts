@@ -3,6 +3,7 @@ import { encodeOutcome, encodeReport } from '../../dialects/task-format/encode.t
 import { taskFormatDialect } from '../../dialects/task-format/task-format.ts';
 import { resolveActor } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
+import { getPausedQueues } from '../../identity/queue-pauses.ts';
 import { ingestMessage } from '../../ingest/ingest-message.ts';
 import { ParleyError } from '../../kernel/errors.ts';
 import { CLIENT_ID, CLIENT_ID_RULE, toCanonicalId } from '../../kernel/ids.ts';
@@ -18,7 +19,7 @@ import { rerunTask } from '../../tasks/commands/rerun-task.ts';
 import { canReadTask } from '../../tasks/queries/can-read-task.ts';
 import { getTask, isInProgress } from '../../tasks/queries/get-task.ts';
 import { buildTaskQuery } from '../../tasks/queries/list-tasks.ts';
-import { encodeTask, loadTaskView, TaskView, toTaskView } from '../../tasks/queries/task-view.ts';
+import { encodeTask, loadTaskView, TaskView, toPausedQueueView, toTaskView } from '../../tasks/queries/task-view.ts';
 import { defineRoute, largeBodyLimit, type Route, waitSeconds } from '../route.ts';
 import { artifactRoutes } from './artifacts.ts';
 import { changeBody, leaseSeconds, NoticesView, onBehalfOf, toLeaseMs } from './common-fields.ts';
@@ -54,7 +55,10 @@ export const taskRoutes: Route[] = [
     responses: { 200: { description: LIST_DESCRIPTION, schema: TaskPageView } },
     handle: async ({ deps, caller, query }) => {
       const { found, count, cursor } = await loadPage(deps, buildTaskQuery(caller, query), query);
-      const tasks = found.filter((task) => canReadTask(caller, task)).map(toTaskView);
+      const paused = await getPausedQueues(deps, caller.project);
+      const tasks = found
+        .filter((task) => canReadTask(caller, task))
+        .map((task) => Object.assign(toTaskView(task), { pausedQueue: toPausedQueueView(paused, task) }));
       return { status: 200, body: { tasks, count, cursor } };
     },
   }),

@@ -6,14 +6,15 @@ import type { Deps } from '../deps.ts';
 import { type AgentHealth, healthRef, type RegisteredAgent } from './agent.ts';
 
 export interface ControlCommand {
-  action: 'start' | 'pause' | 'resume' | 'stop' | 'health_check';
+  action: 'start' | 'pause' | 'drain' | 'resume' | 'stop' | 'health_check';
   reason?: string;
   /** The maximum length of a pause, or the deadline of a health check. */
   timeoutMs?: number;
 }
 
 export interface AgentPause {
-  action: 'pause' | 'stop';
+  /** `drain`: it is about to end, and waits for nothing more. */
+  action: 'pause' | 'drain' | 'stop';
   by: string;
   reason?: string;
   since: number;
@@ -54,7 +55,7 @@ export const buildControlWrite = (
   change: buildControlChange(command, by, deps.clock.now()),
 });
 
-const buildControlChange = ({ action, reason, timeoutMs }: ControlCommand, by: string, now: number): Change => {
+export const buildControlChange = ({ action, reason, timeoutMs }: ControlCommand, by: string, now: number): Change => {
   const until = timeoutMs === undefined ? undefined : now + timeoutMs;
   switch (action) {
     case 'pause':
@@ -62,6 +63,8 @@ const buildControlChange = ({ action, reason, timeoutMs }: ControlCommand, by: s
         if: NOT_STOPPED,
         set: { pause: { action, by, reason, since: now, until }, due: until && now },
       };
+    case 'drain':
+      return { if: NOT_STOPPED, set: { pause: { action, by, reason, since: now } } };
     case 'stop':
       return { set: { pause: { action, by, reason, since: now } } };
     case 'resume':

@@ -1,7 +1,16 @@
 import type { Config } from '../../config/config.ts';
 import { ParleyError } from '../../kernel/errors.ts';
 import { assertSameMessage } from '../../kernel/same-request.ts';
-import { and, type Change, equals, lessThan, notEquals, notExists, or } from '../../ports/conditions.ts';
+import {
+  and,
+  type Change,
+  type Condition,
+  equals,
+  lessThan,
+  notEquals,
+  notExists,
+  or,
+} from '../../ports/conditions.ts';
 import { updateWithRetry } from '../../storage/update-with-retry.ts';
 import type { Deps } from '../deps.ts';
 import { type AgentHealth, healthRef, type RegisteredAgent, type StatusReport } from './agent.ts';
@@ -54,10 +63,9 @@ export const recordHeartbeat = async (
   const set = { ...heartbeat, sentAt, lastSeen: at, lastHeartbeat: { id, fingerprint, at } };
   const unset = ['checkBy', ...HEARTBEAT_FIELDS.filter((field) => heartbeat[field] === undefined)];
   const newer = and(or(notExists('sentAt'), lessThan('sentAt', sentAt)), notEquals('lastHeartbeat.id', id));
-  const seenBefore = or(notExists('lastSeen'), lessThan('lastSeen', at + 1));
   let duplicate = false;
   // While the agent is online its timer already runs; moving it would cost an index write.
-  const online: Change = { if: and(equals('online', true), newer, seenBefore), set, unset };
+  const online: Change = { if: and(equals('online', true), newer, isSeenBefore(at)), set, unset };
   await updateWithRetry(deps.records, healthRef(agent.project, agent.id), deps.newId(), online, (health) => {
     if (!health) throw new ParleyError('agent_not_found', `The agent ${agent.id} is no longer registered.`);
     duplicate = health.lastHeartbeat?.id === id;
@@ -72,6 +80,8 @@ export const recordHeartbeat = async (
   if (heartbeat.instance !== undefined && !duplicate) await recordInstanceActivity(deps, agent, heartbeat.instance, at);
   return { duplicate };
 };
+
+const isSeenBefore = (at: number): Condition => or(notExists('lastSeen'), lessThan('lastSeen', at + 1));
 
 export const recordStatusReport = async (
   deps: Deps,
@@ -101,8 +111,9 @@ export const shouldRecordActivity = (
   { health }: RegisteredAgent,
   publishedAt = Number.POSITIVE_INFINITY,
 ): boolean => {
-  if (health?.sentAt === undefined) return false;
   const at = Math.min(publishedAt, clock.now());
+  // Without heartbeats only the time is told, once in the period in which others send one.
+  if (health?.sentAt === undefined) return at - (health?.lastSeen ?? 0) >= config.agents.heartbeatMs;
   if (health.online) return at - (health.lastSeen ?? 0) >= getActivityWriteInterval(config, health);
   return at > (health.lastSeen ?? 0) && clock.now() - at < getSilenceMs(config, health);
 };
@@ -122,6 +133,11 @@ export const recordActivity = async (
 
 const writeActivity = async (deps: Deps, { agent, health }: RegisteredAgent, now: number): Promise<void> => {
   const ref = healthRef(agent.project, agent.id);
+  if (health?.sentAt === undefined) {
+    await deps.records.update(ref, { if: isSeenBefore(now), set: { lastSeen: now } }, deps.newId());
+    deps.directory.invalidate(agent.project, agent.id);
+    return;
+  }
   const seen = await deps.records.update(ref, { if: equals('online', true), set: { lastSeen: now } }, deps.newId());
   if (seen.outcome === 'refused') {
     await deps.records.update(ref, { set: { lastSeen: now, ...markOnline(deps.config, health, now) } }, deps.newId());

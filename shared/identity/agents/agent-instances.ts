@@ -47,7 +47,14 @@ const isWithinLiveWindow = ({ clock, config }: Deps, lastSeen: number): boolean 
 
 const MAX_INSTANCES = 100;
 
-export const listLiveInstances = async (deps: Deps, { project, id }: Agent): Promise<string[]> => {
+export interface LiveInstance {
+  id: string;
+  lastSeen: number;
+}
+
+export const listLiveInstances = async (deps: Deps, { project, id }: Agent): Promise<LiveInstance[]> => {
   const instances = await deps.records.query<AgentInstance>({ pk: instancesPk(project, id), limit: MAX_INSTANCES });
-  return instances.filter(({ lastSeen }) => isWithinLiveWindow(deps, lastSeen)).map(({ sk }) => sk);
+  return instances
+    .filter(({ lastSeen }) => isWithinLiveWindow(deps, lastSeen))
+    .map(({ sk, lastSeen }) => ({ id: sk, lastSeen }));
 };

@@ -2,6 +2,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Item, Records, Ref } from '../../ports/records.ts';
 import { type ApiKey, isApiKey, MAX_KEYS_PER_AGENT, operatorKeyRef } from '../auth/api-key.ts';
 import { type CachedKeys, KeyWatchers } from '../auth/key-watchers.ts';
+import { NO_PAUSED_QUEUES, type PausedQueues, queuePausesRef } from '../queue-pauses.ts';
 import { type Tool, toolRef } from '../tools/tool.ts';
 import {
   type Agent,
@@ -37,6 +38,8 @@ export interface Directory {
   watchKey(project: string, owner: string, keyHash: string, ended: () => void): () => void;
   getDomainProviders(project: string, domain: string): Promise<DomainProviders | undefined>;
   invalidateDomain(project: string, domain: string): void;
+  getPausedQueues(project: string): Promise<PausedQueues>;
+  invalidatePausedQueues(project: string): void;
   getTool(project: string, name: string): Promise<Tool | undefined>;
   invalidateTool(project: string, name: string): void;
 }
@@ -54,6 +57,7 @@ export const createDirectory = (
   const agents = createTtlCache<RegisteredAgent>(clock);
   const operatorKeys = createTtlCache<ApiKey>(clock);
   const tools = createTtlCache<Tool>(clock);
+  const pauses = createTtlCache<PausedQueues>(clock);
   const keys = new KeyWatchers(clock);
   const getAgent: Directory['getAgent'] = (project, id) =>
     agents.get(agentPk(project, id), () => loadAgent(records, project, id));
@@ -100,6 +104,9 @@ export const createDirectory = (
       return domains.get(ref.pk, () => records.get(ref));
     },
     invalidateDomain: (project, domain) => domains.delete(domainProvidersRef(project, domain).pk),
+    getPausedQueues: async (project) =>
+      (await pauses.get(project, () => loadPausedQueues(records, project))) ?? NO_PAUSED_QUEUES,
+    invalidatePausedQueues: (project) => pauses.delete(project),
     getTool: (project, name) => {
       const ref = toolRef(project, name);
       return tools.get(ref.pk, () => records.get(ref));
@@ -117,6 +124,11 @@ const loadAgent = async (records: Records, project: string, id: string): Promise
   const health = items.find(isAgentHealth);
   const hmacSecret = items.find(isAgentSecret)?.secret;
   return agent && { agent, health, keys: items.filter(isApiKey), ...(hmacSecret !== undefined && { hmacSecret }) };
+};
+
+const loadPausedQueues = async (records: Records, project: string): Promise<PausedQueues> => {
+  const { paused = NO_PAUSED_QUEUES } = (await records.get(queuePausesRef(project))) ?? {};
+  return Object.keys(paused).length > 0 ? paused : NO_PAUSED_QUEUES;
 };
 
 const isAgentRecord = (item: Item): item is Agent => item.sk === 'agent';

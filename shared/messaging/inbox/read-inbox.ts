@@ -118,7 +118,9 @@ const findWaitingEntries = async (deps: Deps, p: string, max: number, others: st
 
 /** Entries for other live instances are left to them. */
 const findOtherInstances = async (deps: Deps, agent: Agent, own: string | undefined): Promise<string[]> =>
-  own === undefined ? [] : (await listLiveInstances(deps, agent)).filter((instance) => instance !== own);
+  own === undefined
+    ? []
+    : (await listLiveInstances(deps, agent)).map(({ id }) => id).filter((instance) => instance !== own);
 
 /**
  * An outcome goes to the instance that requested, news for the holder to the one that claimed, a direct message to the one

@@ -10,6 +10,7 @@ import {
 import { getActivePause } from '../../identity/agents/agent-control.ts';
 import { findAgent } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
+import { getPausedQueues } from '../../identity/queue-pauses.ts';
 import { awaitAll } from '../../kernel/concurrency.ts';
 import { ParleyError } from '../../kernel/errors.ts';
 import { toShortId } from '../../kernel/ids.ts';
@@ -57,7 +58,8 @@ export const applyReport = async (
 ): Promise<ReportResult> => {
   const { project } = sender.agent;
   const { taskId, artifacts } = message;
-  const by = toActor(deps, sender);
+  const pausedQueues = message.kind === 'claim' ? await getPausedQueues(deps, project) : undefined;
+  const by = { ...toActor(deps, sender), pausedQueues };
   if (message.kind === 'ask') await prepareQuestion(deps, sender.agent, message);
   assertMaxSize('What the message carries', pickRecordFields(message), deps.config.limits.extensionBytes);
   const output =

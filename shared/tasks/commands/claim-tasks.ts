@@ -4,19 +4,20 @@ import { agentPk, type RegisteredAgent } from '../../identity/agents/agent.ts';
 import { getActivePause } from '../../identity/agents/agent-control.ts';
 import { recordInstanceActivity } from '../../identity/agents/agent-instances.ts';
 import type { Deps } from '../../identity/deps.ts';
+import { findQueuePause, getPausedQueues, NO_PAUSED_QUEUES, type PausedQueues } from '../../identity/queue-pauses.ts';
 import { isPermanent, ParleyError } from '../../kernel/errors.ts';
 import { isObject, type Json, type JsonObject } from '../../kernel/json/json.ts';
 import { fitIntoResponse } from '../../kernel/response-size.ts';
 import { pickTraceFields } from '../../kernel/trace.ts';
 import { holderKey, type Task, taskRef } from '../../model/task.ts';
-import { toIso } from '../../ports/clock.ts';
+import { sleep, toIso } from '../../ports/clock.ts';
 import type { QueueKey, ReceivedMessage } from '../../ports/queues.ts';
 import { toStepsView } from '../queries/get-step.ts';
 import { buildClaimTransition } from '../transitions/holder-transitions.ts';
 import { applyTo, toConditionalUpdate } from '../transitions/rules.ts';
 import { applyReport, toActor } from './apply-report.ts';
 import { findMisfit } from './capability-schemas.ts';
-import { getClaimableQueues, isExcludedFrom } from './claimable-queues.ts';
+import { getClaimableQueues, isExcludedFrom, isOfPausedQueue } from './claimable-queues.ts';
 import { encodeRequestFor, ensureAlias } from './encode-for-agent.ts';
 import { releaseTasks } from './manage-task.ts';
 import { updateTask } from './update-task.ts';
@@ -61,8 +62,8 @@ const VISIBILITY_MS = 30_000;
 /** The limit for skipping stale messages. */
 const DRAIN_MS = 5000;
 
-/** A claim that left low priority to others checks this often whether its agent is idle. */
-const IDLE_RECHECK_MS = 1000;
+/** A claim that leaves low priority to others, or waits beside a paused queue, checks this often whether that is over. */
+const RECHECK_MS = 1000;
 
 /** By priority. Within one priority, tasks addressed to the agent come first. */
 export const claimTasks = async (deps: Deps, asking: RegisteredAgent, options: ClaimOptions): Promise<Task[]> => {
@@ -79,13 +80,19 @@ export const claimTasks = async (deps: Deps, asking: RegisteredAgent, options: C
   for (;;) {
     const left = Math.max(0, until - deps.clock.now());
     const isBusy = queueKeys !== all;
-    const received = await deps.queues.receive(queueKeys, {
+    const paused = await getPausedQueues(deps, known.agent.project);
+    const open = listOpenQueues(paused, queueKeys);
+    const found = await deps.queues.receive(open, {
       max,
-      waitMs: isBusy ? Math.min(left, IDLE_RECHECK_MS) : left,
+      waitMs: isBusy || paused !== NO_PAUSED_QUEUES ? Math.min(left, RECHECK_MS) : left,
       visibilityMs: VISIBILITY_MS,
       signal,
-      skip: (body) => isExcludedFrom(known, body),
+      skip: (body) => isExcludedFrom(known, body) || isOfPausedQueue(paused, body),
     });
+    const received = found.length > 0 ? await releasePaused(deps, known, found) : found;
+    if (received.length < found.length && received.length === 0 && left > 0 && !signal?.aborted) {
+      await sleep(deps.clock, Math.min(left, RECHECK_MS), signal).done;
+    }
     if (isBusy && received.length === 0 && (await hasNoAssignedTasks(deps, known))) queueKeys = all;
     if (received.length > 0 && ((await isGoneOrPaused(deps, known)) || signal?.aborted)) {
       await deps.queues.release(received);
@@ -125,6 +132,8 @@ const waitUntilUnpaused = async (
       const now = deps.clock.now();
       const pause = registered && getActivePause(registered, now);
       if (!pause) return registered;
+      // It has nothing to wait for.
+      if (pause.action === 'drain') return undefined;
       if (now >= until || signal?.aborted) return undefined;
       await watcher.next(Math.min(until, pause.until ?? until) - now, signal);
     }
@@ -137,6 +146,24 @@ const waitUntilUnpaused = async (
 const isGoneOrPaused = async (deps: Deps, { agent }: RegisteredAgent): Promise<boolean> => {
   const registered = await deps.directory.getAgent(agent.project, agent.id);
   return registered === undefined || getActivePause(registered, deps.clock.now()) !== undefined;
+};
+
+const listOpenQueues = (paused: PausedQueues, queueKeys: QueueKey[]): QueueKey[] =>
+  paused === NO_PAUSED_QUEUES ? queueKeys : queueKeys.filter((queueKey) => !findQueuePause(paused, queueKey));
+
+/** A queue may have been paused during the wait. */
+const releasePaused = async (
+  deps: Deps,
+  { agent }: RegisteredAgent,
+  received: ReceivedMessage[],
+): Promise<ReceivedMessage[]> => {
+  const paused = await getPausedQueues(deps, agent.project);
+  if (paused === NO_PAUSED_QUEUES) return received;
+  const isPaused = ({ queueKey, body }: ReceivedMessage): boolean =>
+    findQueuePause(paused, queueKey) !== undefined || isOfPausedQueue(paused, body);
+  const left = received.filter(isPaused);
+  if (left.length > 0) await deps.queues.release(left);
+  return received.filter((message) => !left.includes(message));
 };
 
 const isLowPriority = (queueKey: QueueKey): boolean => queueKey.priority === 'low';

@@ -7,6 +7,7 @@ import {
   listWholeDomains,
   type RegisteredAgent,
 } from '../../identity/agents/agent.ts';
+import { findQueuePause, NO_PAUSED_QUEUES, type PausedQueues } from '../../identity/queue-pauses.ts';
 import { ParleyError } from '../../kernel/errors.ts';
 import { isObject, type Json } from '../../kernel/json/json.ts';
 import { formatInstanceQueueName } from '../../model/task.ts';
@@ -72,6 +73,13 @@ const assertServed = (agent: string, verb: string, wanted: string[] = [], own: s
   const hint = verb === 'declare' ? ' A claim chooses among capabilities that the registration names one by one.' : '';
   throw new ParleyError('not_eligible', `The agent ${agent} does not ${verb} ${foreign.join(', ')}.${hint}`);
 };
+
+/** By its message: of a domain that is not paused a capability may be. */
+export const isOfPausedQueue = (paused: PausedQueues, body: Json): boolean =>
+  paused !== NO_PAUSED_QUEUES &&
+  isObject(body) &&
+  typeof body.capability === 'string' &&
+  findQueuePause(paused, { kind: 'capability', name: body.capability }) !== undefined;
 
 /** A delegated task does not return to an earlier holder, nor to an agent that declined it. */
 export const isExcludedFrom = ({ agent }: RegisteredAgent, body: Json): boolean =>

@@ -31,6 +31,8 @@ const buildQueueMessage = (task: Task): QueueMessage => ({
     bytes: 'blob' in task.input ? task.input.bytes : 0,
     ...(task.to === undefined && task.delegationChain && { delegationChain: task.delegationChain }),
     ...(task.declinedBy && { declinedBy: task.declinedBy }),
+    // A receive from a domain may have to leave it out.
+    ...(task.to === undefined && task.routingCapability && { capability: task.routingCapability }),
   },
 });
 

@@ -2,12 +2,13 @@ import * as z from 'zod';
 import { getEncoder } from '../../dialects/encoder-registry.ts';
 import { getDialect } from '../../dialects/registry.ts';
 import type { Deps } from '../../identity/deps.ts';
+import { findQueuePause, getPausedQueues, type PausedQueues } from '../../identity/queue-pauses.ts';
 import { awaitAll } from '../../kernel/concurrency.ts';
 import type { JsonObject } from '../../kernel/json/json.ts';
 import { pickTraceFields } from '../../kernel/trace.ts';
 import { buildOutcome, buildQuestion, formatExpiry } from '../../model/delivery.ts';
 import { buildTimeline, type HistoryEntry } from '../../model/history.ts';
-import { isOpen, TASK_STATUSES, type Task, type TaskStatus } from '../../model/task.ts';
+import { isOpen, TASK_STATUSES, type Task, type TaskStatus, toQueueKey } from '../../model/task.ts';
 import { toIso } from '../../ports/clock.ts';
 import { PRIORITIES } from '../../ports/queues.ts';
 import { loadContent } from '../../storage/content.ts';
@@ -25,6 +26,16 @@ const ErrorView = z
     details: anyValue.optional(),
   })
   .meta({ id: 'TaskError' });
+
+const PausedQueueView = z
+  .object({ id: z.string(), by: z.string(), reason: z.string().optional(), since: z.iso.datetime() })
+  .meta({ id: 'PausedQueue' });
+
+/** Why nobody is handed the task. */
+export const toPausedQueueView = (paused: PausedQueues, task: Task): z.output<typeof PausedQueueView> | undefined => {
+  const pause = task.status === 'requested' ? findQueuePause(paused, toQueueKey(task)) : undefined;
+  return pause && { id: pause.queue, by: pause.by, reason: pause.reason, since: toIso(pause.since) };
+};
 
 /** A Task Format response with more fields. */
 export const TaskView = z
@@ -71,6 +82,7 @@ export const TaskView = z
     cancelReason: z.string().optional(),
     retryReason: z.string().optional().describe('of the last retry by hand'),
     operationId: z.string().optional().describe('the bulk operation that cancelled or retried it last'),
+    pausedQueue: PausedQueueView.optional().describe('set while the task waits in a queue that is paused'),
     deadLettered: z.boolean().describe('whether the task is a dead letter'),
     traceparent: z.string(),
     tracestate: z.string().optional(),
@@ -175,7 +187,8 @@ export const loadTaskView = async (deps: Deps, task: Task, entries: HistoryEntry
     task.childCount === undefined ? undefined : listChildIds(deps, task),
   ]);
   const history = buildTimeline(task, entries).map((line) => ({ ...line, at: toIso(line.at) }));
-  return Object.assign(toTaskView(task), { payload, artifacts, result, subtasks, history });
+  const pausedQueue = toPausedQueueView(await getPausedQueues(deps, project), task);
+  return Object.assign(toTaskView(task), { pausedQueue, payload, artifacts, result, subtasks, history });
 };
 
 const listChildIds = async (deps: Deps, task: Task): Promise<string[]> =>

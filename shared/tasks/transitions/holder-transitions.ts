@@ -1,4 +1,5 @@
 import type { AgentPause } from '../../identity/agents/agent-control.ts';
+import type { PausedQueues } from '../../identity/queue-pauses.ts';
 import type { ParleyError } from '../../kernel/errors.ts';
 import type { Json, JsonObject } from '../../kernel/json/json.ts';
 import type { AskMessage, SequenceInfo } from '../../model/command.ts';
@@ -37,6 +38,7 @@ import {
   requireNotExpired,
   requireNotPaused,
   requireQueueGeneration,
+  requireQueueNotPaused,
   requireRetryDelayOver,
   requireUnclaimed,
   type Transition,
@@ -50,6 +52,8 @@ export interface Actor extends TransitionContext {
   /** Declared capabilities. */
   capabilities: readonly string[];
   pause?: AgentPause;
+  /** Those whose tasks nobody may claim. */
+  pausedQueues?: PausedQueues;
   /** If it is audited. */
   holderLogDialect?: string;
 }
@@ -85,6 +89,7 @@ export const buildClaimTransition = (
       requireRetryDelayOver(by.now),
       requireEligible(by),
       ...requireNotPaused(by),
+      ...requireQueueNotPaused(by),
       ...(queueGeneration === undefined ? [] : [requireQueueGeneration(queueGeneration)]),
       ...(keepsDue ? [requireDue(due)] : []),
     ],

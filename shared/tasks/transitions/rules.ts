@@ -1,5 +1,6 @@
 import { buildDomainWildcard } from '../../identity/agents/agent.ts';
 import type { AgentPause } from '../../identity/agents/agent-control.ts';
+import type { PausedQueues } from '../../identity/queue-pauses.ts';
 import { ParleyError } from '../../kernel/errors.ts';
 import type { Task, TaskStatus } from '../../model/task.ts';
 import { toIso } from '../../ports/clock.ts';
@@ -10,8 +11,10 @@ import {
   equals,
   equalsAny,
   evaluateCondition,
+  exists,
   greaterThan,
   lessThan,
+  notEquals,
   notExists,
   or,
 } from '../../ports/conditions.ts';
@@ -101,8 +104,26 @@ export const requireNotPaused = ({ agent, pause }: Pick<ClaimCandidate, 'agent' 
     ? []
     : [{ holds: or(), toError: (task) => new ParleyError('agent_paused', formatPauseMessage(agent, pause, task)) }];
 
+/** What is addressed to an agent is in none of these queues. */
+export const requireQueueNotPaused = ({ pausedQueues = {} }: { pausedQueues?: PausedQueues }): Rule[] => {
+  const queues = Object.keys(pausedQueues);
+  if (queues.length === 0) return [];
+  const names = (kind: string): string[] =>
+    queues.flatMap((id) => (id.startsWith(`${kind}:`) ? id.slice(kind.length + 1) : []));
+  const isElsewhere = [
+    ...names('domain').map((name) => notEquals('domain', name)),
+    ...names('capability').map((name) => notEquals('routingCapability', name)),
+  ];
+  const toError = ({ id, domain, capability }: Task): ParleyError =>
+    new ParleyError('queue_paused', `The queue of the task ${id} (${domain ?? capability}) is paused.`, {
+      retryable: true,
+    });
+  return [{ holds: or(exists('to'), and(...isElsewhere)), toError }];
+};
+
 const formatPauseMessage = (agent: string, { action, by, until }: AgentPause, { id }: Task): string => {
   if (action === 'stop') return `${by} has stopped ${agent}: it cannot claim the task ${id} before "start".`;
+  if (action === 'drain') return `${agent} finishes what it holds: it cannot claim the task ${id} before "resume".`;
   const end = until === undefined ? '' : ` or ${toIso(until)}`;
   return `${by} has paused ${agent}: it cannot claim the task ${id} before "resume"${end}.`;
 };

@@ -1,5 +1,6 @@
 import { getDialect } from '../../dialects/registry.ts';
 import type { RegisteredAgent } from '../../identity/agents/agent.ts';
+import { type AgentPause, getActivePause } from '../../identity/agents/agent-control.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
 import {
@@ -60,7 +61,10 @@ export const leaseTurn = async (
   try {
     for (;;) {
       if (options.signal?.aborted) return undefined;
-      const found = await tryLease(deps, registered, options.leaseId);
+      const pause = await findPause(deps, registered);
+      const found = await tryLease(deps, registered, options.leaseId, pause !== undefined);
+      // It has nothing to wait for.
+      if (pause?.action === 'drain' && typeof found !== 'object') return undefined;
       const left = Math.max(0, until - deps.clock.now());
       const isOver = left === 0 || options.signal?.aborted === true;
       if (typeof found === 'object' || (found === 'busy' && isOver))
@@ -99,6 +103,11 @@ const waitForChangeOrTask = async (
   return claimed;
 };
 
+const findPause = async (deps: Deps, { agent }: RegisteredAgent): Promise<AgentPause | undefined> => {
+  const registered = await deps.directory.getAgent(agent.project, agent.id);
+  return registered && getActivePause(registered, deps.clock.now());
+};
+
 /** Other workers of the agent may be faster. */
 const MAX_LEASE_ATTEMPTS = 3;
 
@@ -106,12 +115,14 @@ const tryLease = async (
   deps: Deps,
   registered: RegisteredAgent,
   leaseId: string | undefined,
+  isPaused: boolean,
 ): Promise<TurnLease | 'busy' | undefined> => {
   const { project, id } = registered.agent;
   for (let tries = 0; tries < MAX_LEASE_ATTEMPTS; tries++) {
     // The state sorts before queued turns.
     const found = await deps.records.query<Item>({ pk: agentTurnsPk(project, id), limit: 2 });
     const head = found.find(isAgentState);
+    if (isPaused && (head === undefined || head.state === 'idle')) return undefined;
     const taken =
       head && head.state !== 'idle'
         ? await resumeOrRepeatLease(deps, head, leaseId)

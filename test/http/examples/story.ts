@@ -44,6 +44,13 @@ export const tellStory = async (parley: TestParley, send: Send): Promise<void> =
   await register('monitor', { dialect: 'agent-os' });
 
   await send(admin, 'createKey', { body: { name: 'console', scope: 'operate', expiresAt: '2100-01-01T00:00:00Z' } });
+  await send(admin, 'listCapabilities', {});
+  await send(admin, 'pauseAgent', { params: { id: 'researcher' }, body: { reason: 'a new version', seconds: 600 } });
+  await send(admin, 'drainAgent', { params: { id: 'researcher' } });
+  await send(admin, 'resumeAgent', { params: { id: 'researcher' } });
+  const queue = { id: 'capability:research' };
+  await send(admin, 'pauseQueue', { params: queue, body: { reason: 'a bad release' } });
+  await send(admin, 'resumeQueue', { params: queue });
   await send(admin, 'listKeys', {});
   await send(researcher, 'getWhoami', {});
   await send(admin, 'rotateKey', { params: { name: 'console' }, body: { overlapSeconds: 3600 } });
