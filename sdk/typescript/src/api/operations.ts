@@ -84,9 +84,11 @@ export interface Operations {
   createRelayKey: { args: Record<never, never>; result: Schemas['CreateRelayKeyResponse'] };
   /** End a turn with its deliverable */
   deliverTurn: { args: { agent_turn_id: string; body: Schemas['DeliverTurnRequest'] }; result: Schemas['AdvanceResult'] };
+  /** Let an agent finish what it holds before it ends: its claims wait no more */
+  drainAgent: { args: { id: string; body?: Schemas['DrainAgentRequest'] }; result: Schemas['Agent'] };
   /** Call an agent. The call queues one turn per correlation id */
   enqueueTurn: { args: { body: Schemas['EnqueueTurnRequest'] }; result: Schemas['EnqueuedTurn'] };
-  /** Get an agent with its health */
+  /** Get an agent with its health, its instances, and what it holds */
   getAgent: { args: { id: string }; result: Schemas['Agent'] };
   /** The agent card of an agent */
   getAgentCard: { args: { agent: string }; result: Schemas['GetAgentCardResponse'] };
@@ -156,6 +158,8 @@ export interface Operations {
   listBatches: { args: { status?: string; requester?: string; since?: string; until?: string; limit?: number; cursor?: string; count?: 'true' }; result: Schemas['ListBatchesResponse'] };
   /** List the cards of a box with their content */
   listBoxCards: { args: { id: string; from?: number; limit?: number }; result: Schemas['ListBoxCardsResponse'] };
+  /** List what agents can do: each capability with its agents and their schemas */
+  listCapabilities: { args: { capability?: string; domain?: string; agent?: string; limit?: number; cursor?: string }; result: Schemas['CapabilityPage'] };
   /** List the durable consumers that the key may use, with their positions */
   listConsumers: { args: Record<never, never>; result: Schemas['ListConsumersResponse'] };
   /** List the dead letters, the tasks that failed for good or expired. The newest end comes first */
@@ -186,6 +190,10 @@ export interface Operations {
   listWebhookDeliveries: { args: { id: string; limit?: number }; result: Schemas['ListWebhookDeliveriesResponse'] };
   /** List webhooks by id */
   listWebhooks: { args: Record<never, never>; result: Schemas['ListWebhooksResponse'] };
+  /** Give an agent no new tasks. It goes on with those that it holds */
+  pauseAgent: { args: { id: string; body?: Schemas['PauseAgentRequest'] }; result: Schemas['Agent'] };
+  /** Pause the queue of a domain or of a capability: its tasks wait, and those that agents hold go on */
+  pauseQueue: { args: { id: string; body?: Schemas['PauseQueueRequest'] }; result: Schemas['PausedQueueResult'] };
   /** Register an agent, or change its registration */
   putAgent: { args: { id: string; inherit?: 'true' | 'false'; body: Schemas['PutAgentRequest'] }; result: Schemas['PutAgentResponse'] | Schemas['PutAgentResponse201'] };
   /** Keep the result of a step with the task. The first value of a name stays, and the lease is renewed */
@@ -226,6 +234,10 @@ export interface Operations {
   requestTask: { args: { wait?: number; body: { [field: string]: unknown } }; result: Schemas['RequestTaskResponse'] };
   /** Run a task that has ended again, with the same or another input, as a new task */
   rerunTask: { args: { id: string; body?: Schemas['RerunTaskRequest'] }; result: Schemas['Task'] | Schemas['RerunTaskResponse'] };
+  /** Give an agent tasks again */
+  resumeAgent: { args: { id: string; body?: Schemas['ResumeAgentRequest'] }; result: Schemas['Agent'] };
+  /** Resume a queue: agents are handed its tasks again */
+  resumeQueue: { args: { id: string }; result: Schemas['PausedQueueResult'] };
   /** Retry dead letters: those in `ids`, or the newest */
   retryDeadLetters: { args: { body?: Schemas['RetryDeadLettersRequest'] }; result: Schemas['RetryDeadLettersResponse'] };
   /** Retry a failed or expired task */
@@ -293,6 +305,7 @@ export const OPERATIONS: { readonly [Name in keyof Operations]: string } = {
   createKey: 'POST /v1/keys',
   createRelayKey: 'POST /v1/relay/key',
   deliverTurn: 'POST /v1/turns/{agent_turn_id}/deliver',
+  drainAgent: 'POST /v1/agents/{id}/drain',
   enqueueTurn: 'POST /v1/turns',
   getAgent: 'GET /v1/agents/{id}',
   getAgentCard: 'GET /a2a/{agent}/.well-known/agent-card.json',
@@ -329,6 +342,7 @@ export const OPERATIONS: { readonly [Name in keyof Operations]: string } = {
   listArtifacts: 'GET /v1/tasks/{id}/artifacts',
   listBatches: 'GET /v1/batches',
   listBoxCards: 'GET /v1/boxes/{id}/cards',
+  listCapabilities: 'GET /v1/capabilities',
   listConsumers: 'GET /v1/consumers',
   listDeadLetters: 'GET /v1/dead-letters',
   listDomains: 'GET /v1/domains',
@@ -344,6 +358,8 @@ export const OPERATIONS: { readonly [Name in keyof Operations]: string } = {
   listViolations: 'GET /v1/violations',
   listWebhookDeliveries: 'GET /v1/webhooks/{id}/deliveries',
   listWebhooks: 'GET /v1/webhooks',
+  pauseAgent: 'POST /v1/agents/{id}/pause',
+  pauseQueue: 'POST /v1/queues/{id}/pause',
   putAgent: 'PUT /v1/agents/{id}',
   putStep: 'PUT /v1/tasks/{id}/steps/{name}',
   putTool: 'PUT /v1/tools/{name}',
@@ -364,6 +380,8 @@ export const OPERATIONS: { readonly [Name in keyof Operations]: string } = {
   requestGraph: 'POST /v1/graphs',
   requestTask: 'POST /v1/tasks',
   rerunTask: 'POST /v1/tasks/{id}/rerun',
+  resumeAgent: 'POST /v1/agents/{id}/resume',
+  resumeQueue: 'POST /v1/queues/{id}/resume',
   retryDeadLetters: 'POST /v1/dead-letters/retry',
   retryTask: 'POST /v1/tasks/{id}/retry',
   retryTasks: 'POST /v1/tasks/retry',

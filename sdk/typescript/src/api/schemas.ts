@@ -147,7 +147,7 @@ export interface Schemas {
     title: string;
     status: number;
     detail: string;
-    code: 'invalid_json' | 'invalid_message' | 'invalid_request' | 'invalid_params' | 'address_forbidden' | 'unknown_dialect' | 'unknown_type' | 'unsupported_version' | 'unauthorized' | 'forbidden' | 'key_exists' | 'key_not_found' | 'from_mismatch' | 'bad_signature' | 'not_writer' | 'not_eligible' | 'channel_forbidden' | 'not_found' | 'agent_not_found' | 'box_not_found' | 'card_not_found' | 'consumer_not_found' | 'batch_not_found' | 'graph_not_found' | 'task_not_found' | 'tool_not_found' | 'turn_not_found' | 'method_not_allowed' | 'request_timeout' | 'agent_removed' | 'agent_paused' | 'agent_stopped' | 'already_claimed' | 'ambiguous_id' | 'box_full' | 'box_read_only' | 'claim_in_progress' | 'batch_ended' | 'graph_ended' | 'id_reserved' | 'call_in_progress' | 'id_reused' | 'not_holder' | 'not_retryable' | 'not_running' | 'not_waiting' | 'retry_pending' | 'stale_attempt' | 'stale_receipt' | 'stale_turn' | 'cancelled' | 'task_ended' | 'task_expired' | 'task_waiting' | 'waiting_for_input' | 'content_damaged' | 'too_large' | 'expectation_failed' | 'capability_not_found' | 'delegation_cycle' | 'task_graph_cycle' | 'protocol_violation' | 'recursion_depth_exceeded' | 'unknown_agent' | 'unknown_box' | 'unknown_card' | 'unknown_dependency' | 'unknown_domain' | 'fabrication_detected' | 'no_common_version' | 'inbox_full' | 'rate_limited' | 'too_many_in_flight' | 'too_many_waits' | 'headers_too_large' | 'internal' | 'unreachable' | 'webhook_not_found' | 'conflict' | 'overloaded' | 'storage_full' | 'storage_unavailable';
+    code: 'invalid_json' | 'invalid_message' | 'invalid_request' | 'invalid_params' | 'address_forbidden' | 'unknown_dialect' | 'unknown_type' | 'unsupported_version' | 'unauthorized' | 'forbidden' | 'key_exists' | 'key_not_found' | 'from_mismatch' | 'bad_signature' | 'not_writer' | 'not_eligible' | 'channel_forbidden' | 'not_found' | 'agent_not_found' | 'box_not_found' | 'card_not_found' | 'consumer_not_found' | 'batch_not_found' | 'graph_not_found' | 'task_not_found' | 'tool_not_found' | 'turn_not_found' | 'method_not_allowed' | 'request_timeout' | 'agent_removed' | 'agent_paused' | 'agent_stopped' | 'queue_paused' | 'already_claimed' | 'ambiguous_id' | 'box_full' | 'box_read_only' | 'claim_in_progress' | 'batch_ended' | 'graph_ended' | 'id_reserved' | 'call_in_progress' | 'id_reused' | 'not_holder' | 'not_retryable' | 'not_running' | 'not_waiting' | 'retry_pending' | 'stale_attempt' | 'stale_receipt' | 'stale_turn' | 'cancelled' | 'task_ended' | 'task_expired' | 'task_waiting' | 'waiting_for_input' | 'content_damaged' | 'too_large' | 'expectation_failed' | 'capability_not_found' | 'delegation_cycle' | 'task_graph_cycle' | 'protocol_violation' | 'recursion_depth_exceeded' | 'unknown_agent' | 'unknown_box' | 'unknown_card' | 'unknown_dependency' | 'unknown_domain' | 'fabrication_detected' | 'no_common_version' | 'inbox_full' | 'rate_limited' | 'too_many_in_flight' | 'too_many_waits' | 'headers_too_large' | 'internal' | 'unreachable' | 'webhook_not_found' | 'conflict' | 'overloaded' | 'storage_full' | 'storage_unavailable';
     retryable: boolean;
     issues?: {
       path: string;
@@ -258,6 +258,8 @@ export interface Schemas {
     retryReason?: string;
     /** the bulk operation that cancelled or retried it last */
     operationId?: string;
+    /** set while the task waits in a queue that is paused */
+    pausedQueue?: Schemas['PausedQueue'];
     /** whether the task is a dead letter */
     deadLettered: boolean;
     traceparent: string;
@@ -275,6 +277,12 @@ export interface Schemas {
     recoverable: boolean;
     details?: unknown;
     [field: string]: unknown;
+  };
+  PausedQueue: {
+    id: string;
+    by: string;
+    reason?: string;
+    since: string;
   };
   Count: {
     value: number;
@@ -347,6 +355,8 @@ export interface Schemas {
     retryReason?: string;
     /** the bulk operation that cancelled or retried it last */
     operationId?: string;
+    /** set while the task waits in a queue that is paused */
+    pausedQueue?: Schemas['PausedQueue'];
     /** whether the task is a dead letter */
     deadLettered: boolean;
     traceparent: string;
@@ -446,6 +456,8 @@ export interface Schemas {
     retryReason?: string;
     /** the bulk operation that cancelled or retried it last */
     operationId?: string;
+    /** set while the task waits in a queue that is paused */
+    pausedQueue?: Schemas['PausedQueue'];
     /** whether the task is a dead letter */
     deadLettered: boolean;
     traceparent: string;
@@ -849,7 +861,7 @@ export interface Schemas {
     agent?: string;
   };
   Pause: {
-    action: 'pause' | 'stop';
+    action: 'pause' | 'drain' | 'stop';
     by: string;
     reason?: string;
     since: string;
@@ -891,6 +903,12 @@ export interface Schemas {
     capability?: string;
     agent?: string;
     paused: boolean;
+    /** who paused it */
+    pause?: {
+      by: string;
+      reason?: string;
+      since: string;
+    };
     /** tasks that can be claimed now */
     waiting: {
       value: number;
@@ -925,6 +943,13 @@ export interface Schemas {
     /** false with more than 500 agents: then name an `agent` */
     isComplete: boolean;
     cursor?: string;
+  };
+  PauseQueueRequest: {
+    reason?: string;
+  };
+  PausedQueueResult: {
+    id: string;
+    paused: boolean;
   };
   Percentiles: {
     count: number;
@@ -1256,6 +1281,7 @@ export interface Schemas {
       /** absent until the first heartbeat */
       online?: boolean;
       status?: string;
+      /** its last call or message, up to `agents.heartbeatMs` old */
       lastSeen?: string;
       uptime?: number;
       activeTaskCount?: number;
@@ -1272,8 +1298,26 @@ export interface Schemas {
         [field: string]: unknown;
       };
     };
-    /** set if the agent is paused or stopped */
+    /** set if the agent is paused, drains or is stopped */
     paused?: Schemas['Pause'];
+    /** for operators and the agent itself */
+    activity?: {
+      /** those that are live */
+      instances: {
+        id: string;
+        lastSeen: string;
+      }[];
+      /** the tasks that it holds */
+      held: {
+        value: number;
+        isExact: boolean;
+      };
+      /** the messages in its inbox */
+      inbox: {
+        value: number;
+        isExact: boolean;
+      };
+    };
     /** depth and evictions of a bounded inbox */
     inboxState?: {
       depth: number;
@@ -1295,6 +1339,37 @@ export interface Schemas {
   CreateAgentKeyResponse: {
     /** shown once. Parley stores only its hash */
     key: string;
+  };
+  PauseAgentRequest: {
+    reason?: string;
+    /** when the pause ends. By default with `resume` */
+    seconds?: number;
+  };
+  DrainAgentRequest: {
+    reason?: string;
+  };
+  ResumeAgentRequest: {
+    reason?: string;
+  };
+  CapabilityPage: {
+    capabilities: Schemas['Capability'][];
+    /** false with more than 500 agents: then name an `agent` */
+    isComplete: boolean;
+    cursor?: string;
+  };
+  Capability: {
+    /** `security.*` stands for a whole domain */
+    name: string;
+    domain?: string;
+    providers: {
+      agent: string;
+      dialect: string;
+      transport: string;
+      /** JSON Schema of what its tasks bring */
+      input?: { [field: string]: unknown };
+      /** JSON Schema of what the agent gives */
+      output?: { [field: string]: unknown };
+    }[];
   };
   GetSequenceResponse: {
     from: string;
