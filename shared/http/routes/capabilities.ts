@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { jsonObject } from '../../kernel/json/parse-or-throw.ts';
-import { listCapabilities } from '../../statistics/list-capabilities.ts';
+import { listOfferedCapabilities } from '../../statistics/list-offered-capabilities.ts';
 import { boundedCount, defineRoute, type Route } from '../route.ts';
 
 const ProviderView = z.object({
@@ -46,7 +46,7 @@ export const capabilityRoutes: Route[] = [
     },
     handle: async ({ deps, caller, query: { capability, cursor, ...filter } }) => {
       const wanted = { ...filter, name: capability, after: cursor };
-      const { capabilities, hasMore, isComplete } = await listCapabilities(deps, caller.project, wanted);
+      const { capabilities, hasMore, isComplete } = await listOfferedCapabilities(deps, caller.project, wanted);
       const views = capabilities.map(
         ({ name, domain, providers }): z.output<typeof CapabilityView> => ({
           name,

@@ -31,7 +31,7 @@ interface CapabilityPage {
 }
 
 /** By name; `security.*` stands for a whole domain. */
-export const listCapabilities = async (
+export const listOfferedCapabilities = async (
   deps: Deps,
   project: string,
   { name, domain, agent, limit, after = '' }: CapabilityFilter,
