@@ -74,8 +74,8 @@ export const FUNCTIONS = {
     memoryMB: 256,
     timeoutS: HTTP_TIMEOUT_S,
     access: {
-      table: [...READ_ACTIONS, 'PutItem', 'UpdateItem', 'DeleteItem', 'ConditionCheckItem'],
-      indexes: ['byList', 'byHolder'],
+      table: [...READ_ACTIONS, 'PutItem', 'UpdateItem', 'DeleteItem'],
+      indexes: ['byList'],
       queues: ['SendMessage'],
       content: CONTENT_ACTIONS,
     },

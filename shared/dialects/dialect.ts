@@ -39,6 +39,11 @@ export interface Dialect {
   answersByReply?: true;
   /** What its clients list tasks by, in the order of their changes; absent where they do not. */
   describeForListing?(task: Task): ListingFields;
+  /**
+   * The extensions of a task that repeats another. Present where a task that has ended never changes, so that a retry makes a
+   * new one.
+   */
+  referToTask?(extensions: JsonObject, taskId: string): JsonObject;
   /** Its agents may be called, instead of calling. */
   callsAgents?: true;
   /** Its agents are given turns, which they lease, and no tasks. */

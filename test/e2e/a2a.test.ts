@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
-import { type StreamResponse, type Task, TaskState } from '@a2a-js/sdk';
+import { type StreamResponse, type Task, TaskPushNotificationConfig, TaskState } from '@a2a-js/sdk';
 import type { Client } from '@a2a-js/sdk/client';
 import { a2aClient, a2aMessage, taskOf } from '../support/a2a-client.ts';
 import type { TestAgent } from '../support/api.ts';
@@ -120,6 +120,55 @@ for (const binding of ['JSONRPC', 'HTTP+JSON'] as const) {
       assert.deepEqual(spoken, ['Tides.', 'Which ocean?', 'The Atlantic.']);
       assert.equal(taskOf(await toHelper.sendMessage(answer)).status?.state, TaskState.TASK_STATE_COMPLETED);
       await assert.rejects(toHelper.sendMessage(a2aMessage({ taskId })), /takes no message/);
+    });
+
+    it('gives large work and takes large results', async () => {
+      const { client, worker } = await scene(binding);
+      const large = 'The tide comes in. '.repeat(1000);
+      const answered = client.sendMessage(a2aMessage({ parts: [{ text: large }] }));
+      const [claimed] = await worker.claim({ wait: 20 });
+      assert.ok(JSON.stringify(claimed).includes(large));
+      await worker.complete(claimed.message.id, { format: 'text', content: large });
+      const { artifacts, history } = taskOf(await answered);
+      assert.deepEqual(artifacts[0]?.parts[0]?.content?.value, { format: 'text', content: large });
+      assert.equal(history[0]?.parts[0]?.content?.value, large);
+    });
+
+    it('configures push notifications, reads them without their secrets, and deletes them', async () => {
+      const { client } = await scene(binding);
+      const { id: taskId } = await begin(client);
+      // Nobody has this name.
+      const config = { url: 'https://receiver.invalid/push', token: 'a-token', id: 'mine' };
+      const request = TaskPushNotificationConfig.fromJSON({ ...config, taskId });
+      const made = await client.createTaskPushNotificationConfig(request);
+      assert.deepEqual([made.id, made.url, made.token], ['mine', config.url, '']);
+      const named = { tenant: '', taskId, id: 'mine' };
+      assert.equal((await client.getTaskPushNotificationConfig(named)).url, config.url);
+      const listed = { tenant: '', taskId, pageSize: 0, pageToken: '' };
+      assert.equal((await client.listTaskPushNotificationConfig(listed)).configs.length, 1);
+      for (let i = 0; i < 2; i++) await client.deleteTaskPushNotificationConfig(named);
+      assert.deepEqual((await client.listTaskPushNotificationConfig(listed)).configs, []);
+      await client.cancelTask({ tenant: '', id: taskId, metadata: undefined });
+    });
+
+    it('finds a failed task unchanged after its retry, which is another task', async () => {
+      const { asker, client, worker } = await scene(binding);
+      const { id, contextId } = await begin(client);
+      await claim(worker);
+      await worker.fail(id, { error: 'skill_missing', message: 'Not mine.' });
+      await eventually(async () => {
+        const { status } = await client.getTask({ tenant: '', id });
+        assert.equal(status?.state, TaskState.TASK_STATE_REJECTED);
+      });
+      const { status: accepted, body } = await asker.call('POST', `/v1/tasks/${id}/retry`);
+      assert.equal(accepted, 202, JSON.stringify(body));
+      assert.notEqual(body.id, id);
+      assert.equal(await claim(worker), body.id);
+      await worker.complete(body.id);
+      const repeated = await client.getTask({ tenant: '', id: body.id });
+      assert.deepEqual([repeated.contextId, repeated.history[0]?.referenceTaskIds], [contextId, [id]]);
+      const { status } = await client.getTask({ tenant: '', id });
+      assert.equal(status?.state, TaskState.TASK_STATE_REJECTED);
     });
 
     it('cancels a task, again too, and not one that is done', async () => {

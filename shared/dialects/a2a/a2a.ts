@@ -33,6 +33,12 @@ export const a2aDialect: Dialect = {
       return Array.isArray(dependencies) ? dependencies : [];
     }),
   decode,
+  referToTask: (extensions, taskId) => {
+    const own = toObjectOrEmpty(extensions[A2A]);
+    const known = Array.isArray(own.referenceTaskIds) ? own.referenceTaskIds : [];
+    // The message was sent once: this one has an id of its own.
+    return { ...extensions, [A2A]: { ...own, messageId: undefined, referenceTaskIds: [...known, taskId] } };
+  },
   describeForListing: (task) => {
     const { agent } = toObjectOrEmpty(task.extensions[A2A]);
     return {

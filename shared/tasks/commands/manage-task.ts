@@ -2,7 +2,7 @@ import type { RegisteredAgent } from '../../identity/agents/agent.ts';
 import { type Caller, getCallerName } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
 import type { ParleyError } from '../../kernel/errors.ts';
-import type { Task } from '../../model/task.ts';
+import { type Task, taskRef } from '../../model/task.ts';
 import { type Change, mergeChanges } from '../../ports/conditions.ts';
 import { buildWaitAgainChange, isEndedByDependency } from '../dependencies/dependency-transitions.ts';
 import { findTaskByAnyId, withResolvedTaskId } from '../ids/aliases.ts';
@@ -15,9 +15,10 @@ import {
   toTransitionContext,
 } from '../transitions/end-and-requeue.ts';
 import { buildOptimisticRenewal, buildRenewTransition } from '../transitions/holder-transitions.ts';
-import { applyTo, requireAssignedTo, requireAttempt } from '../transitions/rules.ts';
+import { applyTo, requireAssignedTo, requireAttempt, requireRetryable } from '../transitions/rules.ts';
 import { toActor } from './apply-report.ts';
-import { checkRequester } from './assert-requester.ts';
+import { assertRequester, checkRequester } from './assert-requester.ts';
+import { buildRepeatedChange, createRepetition, getRepetitionId, isRepeatedAsAnother } from './repeat-task.ts';
 import { resolveDestination } from './resolve-destination.ts';
 import { taskNotFoundError, updateTask } from './update-task.ts';
 
@@ -34,7 +35,11 @@ export const cancelTask = (deps: Deps, caller: Caller, id: string, reason?: stri
 /** Rejected if nobody could claim it. */
 export const retryTask = async (deps: Deps, caller: Caller, id: string, reason?: string): Promise<Task> => {
   const found = await findTaskByAnyId(deps.records, caller.project, id);
-  return updateAsRequester(deps, caller, id, await prepareRetry(deps, found, getCallerName(caller), { reason }));
+  if (found) assertRequester(caller, found, id);
+  const prepared = await prepareRetry(deps, found, getCallerName(caller), { reason });
+  const retried = await updateAsRequester(deps, caller, id, prepared);
+  const repetition = isRepeatedAsAnother(retried) && taskRef(retried.project, getRepetitionId(retried));
+  return (repetition && (await deps.records.get(repetition))) || retried;
 };
 
 /** What a retry makes of a task. `found` is the task as it was read before. */
@@ -44,6 +49,7 @@ export const prepareRetry = async (
   by: string,
   details: ManualChange,
 ): Promise<(task: Task) => Change | ParleyError> => {
+  if (found && isRepeatedAsAnother(found)) return await prepareRepetition(deps, found, by, details);
   const destination = found && (await resolveDestination(deps, found.project, found));
   return (task) => {
     if (destination instanceof Error) return destination;
@@ -55,6 +61,18 @@ export const prepareRetry = async (
       ? change
       : mergeChanges(change, { set: { routingCapability: destination.routingCapability } });
   };
+};
+
+const prepareRepetition = async (
+  deps: Deps,
+  found: Task,
+  by: string,
+  details: ManualChange,
+): Promise<(task: Task) => Change | ParleyError> => {
+  const decide = (task: Task): Change | ParleyError =>
+    applyTo(task, { rules: [requireRetryable], change: buildRepeatedChange(by, details) });
+  if (!(decide(found) instanceof Error)) await createRepetition(deps, found);
+  return decide;
 };
 
 export const renewLease = async (
