@@ -34,6 +34,12 @@ export class Output {
     process.stdout.write(`${text}\n`);
   }
 
+  /** How far long work is, in one line of a terminal that is written again and again. */
+  progress(text: string | undefined): void {
+    if (this.isJson || process.stderr.isTTY !== true) return;
+    process.stderr.write(`\r\u001b[K${text ?? ''}`);
+  }
+
   /** For people only: progress, hints. */
   note(text: string): void {
     if (!this.isJson) process.stderr.write(`${text}\n`);
@@ -53,24 +59,27 @@ export class Output {
       this.note(none);
       return;
     }
-    const cells = rows.map((row) => columns.map(({ value }) => toPlainText(String(value(row) ?? ''))));
-    const widths = columns.map(({ title }, at) =>
-      Math.max(title.length, ...cells.map((line) => line[at]?.length ?? 0)),
-    );
-    const pad = (text: string, at: number): string => {
-      const width = widths[at] ?? 0;
-      if (columns[at]?.align === 'right') return text.padStart(width);
-      return at === columns.length - 1 ? text : text.padEnd(width);
-    };
-    if (this.isTerminal) this.line(this.style('dim', columns.map(({ title }, at) => pad(title, at)).join('  ')));
-    for (const [index, line] of cells.entries()) {
-      const row = rows[index] as Row;
-      const padded = line.map((text, at) => this.style(columns[at]?.style?.(row), pad(text, at)));
-      // Programs split lines at tabs.
-      this.line(this.isTerminal ? padded.join('  ') : line.join('\t'));
-    }
+    for (const line of formatTable(this, rows, columns)) this.line(line);
   }
 }
+
+/** Its lines, with a heading on a terminal. */
+export const formatTable = <Row>(out: Output, rows: readonly Row[], columns: Column<Row>[]): string[] => {
+  const cells = rows.map((row) => columns.map(({ value }) => toPlainText(String(value(row) ?? ''))));
+  // Programs split lines at tabs.
+  if (!out.isTerminal) return cells.map((line) => line.join('\t'));
+  const widths = columns.map(({ title }, at) => Math.max(title.length, ...cells.map((line) => line[at]?.length ?? 0)));
+  const pad = (text: string, at: number): string => {
+    const width = widths[at] ?? 0;
+    if (columns[at]?.align === 'right') return text.padStart(width);
+    return at === columns.length - 1 ? text : text.padEnd(width);
+  };
+  const head = out.style('dim', columns.map(({ title }, at) => pad(title, at)).join('  '));
+  const lines = cells.map((line, index) =>
+    line.map((text, at) => out.style(columns[at]?.style?.(rows[index] as Row), pad(text, at))).join('  '),
+  );
+  return [head, ...lines];
+};
 
 const UNITS: [string, number][] = [
   ['d', 86_400_000],

@@ -9,6 +9,9 @@ interface CommandEntry {
 const tasks = () => import('./commands/tasks.ts');
 const agents = () => import('./commands/agents.ts');
 const deadLetters = () => import('./commands/dead-letters.ts');
+const queues = () => import('./commands/queues.ts');
+const keys = () => import('./commands/keys.ts');
+const storage = () => import('./commands/storage.ts');
 const profiles = () => import('./commands/profiles.ts');
 const messages = () => import('./commands/messages.ts');
 const system = () => import('./commands/system.ts');
@@ -17,20 +20,33 @@ export const COMMANDS: Record<string, CommandEntry> = {
   up: { summary: 'Start a server on this machine', load: system },
   status: { summary: 'Show whether Parley answers, its agents and its tasks', load: system },
   doctor: { summary: 'Check this machine and the deployment, and say what to do', load: system },
+  queues: { summary: 'Show what waits in each queue, since when, and what is in flight', load: queues },
+  'queues pause': { summary: 'Hand out no more tasks of a queue; those in flight go on', load: queues },
+  'queues resume': { summary: 'Hand out the tasks of a queue again', load: queues },
   send: { summary: 'Request a task', load: () => import('./commands/send.ts') },
   work: { summary: 'Do tasks with any program: JSON in, JSON out', load: () => import('./commands/work.ts') },
   'tasks list': { summary: 'List tasks, newest first', load: tasks },
   'tasks get': { summary: 'Show one task with its timeline', load: tasks },
   'tasks watch': { summary: 'Follow a task until it ends', load: tasks },
-  'tasks cancel': { summary: 'Cancel tasks', load: tasks },
-  'tasks retry': { summary: 'Run failed or expired tasks once more', load: tasks },
+  'tasks cancel': { summary: 'Cancel tasks, by their ids or all that a filter matches', load: tasks },
+  'tasks retry': {
+    summary: 'Run failed or expired tasks once more, by their ids or all that a filter matches',
+    load: tasks,
+  },
+  'tasks rerun': { summary: 'Run a task that has ended again, as a new task', load: tasks },
   'tasks answer': { summary: 'Answer what the holder of a task asks', load: tasks },
   'dead-letters list': { summary: 'List the tasks that failed for good', load: deadLetters },
   'dead-letters retry': { summary: 'Run dead letters once more', load: deadLetters },
   'agents list': { summary: 'List the agents with their health', load: agents },
   'agents add': { summary: 'Register an agent and make a key for it', load: agents },
   'agents remove': { summary: 'Remove an agent', load: agents },
-  'keys rotate': { summary: 'Make a new key for an agent; the old one ends', load: agents },
+  'agents pause': { summary: 'Give an agent no new tasks; it goes on with those that it holds', load: agents },
+  'agents resume': { summary: 'Give an agent tasks again', load: agents },
+  'agents drain': { summary: 'Let an agent finish what it holds before it ends', load: agents },
+  'keys list': { summary: 'List the keys of operators and relays, or those of an agent', load: keys },
+  'keys add': { summary: 'Make a key for an operator, or one more for an agent', load: keys },
+  'keys rotate': { summary: 'Replace a key', load: keys },
+  'keys revoke': { summary: 'End a key', load: keys },
   inbox: { summary: 'Read the inbox of an agent', load: () => import('./commands/inbox.ts') },
   'events tail': { summary: 'Follow the event log', load: () => import('./commands/events.ts') },
   'bridge files': {
@@ -43,6 +59,19 @@ export const COMMANDS: Record<string, CommandEntry> = {
   },
   validate: { summary: 'Say which dialect a message is, and what is wrong with it', load: messages },
   translate: { summary: 'Show a request as another dialect has it', load: messages },
+  'records get': {
+    summary: 'Show stored records by their key, as the server of a data folder has them',
+    load: storage,
+  },
+  backup: {
+    summary: 'Copy a data folder into a new one, while its server runs or while it does not',
+    load: storage,
+  },
+  restore: { summary: 'Make a data folder from a backup', load: storage },
+  'config check': {
+    summary: 'Say what is wrong with a configuration, without a server',
+    load: () => import('./commands/config.ts'),
+  },
   'profiles list': { summary: 'List the deployments that this computer knows', load: profiles },
   'profiles add': { summary: 'Add a deployment, and use it from now on', load: profiles },
   'profiles use': { summary: 'Use another deployment', load: profiles },

@@ -18,13 +18,8 @@ export const RESTORE_HELP = `Makes a data folder from a backup. The folder must 
   npm run restore -- /backups/monday --data .parley
 `;
 
-/** What the server does for \`npm run backup\`, one after the other. */
-export const handleControl = (
-  dir: string,
-  parley: Pick<RunningParley, 'backUp'>,
-  { backUp: folder }: Record<string, unknown>,
-): Promise<Backup> => {
-  if (typeof folder !== 'string') throw new StartError('This server knows no such request.');
+/** What the server does for `npm run backup`, one after the other. */
+export const backUpRunning = (dir: string, parley: Pick<RunningParley, 'backUp'>, folder: string): Promise<Backup> => {
   const next = last.then(() => writeBackup(dir, folder, (to) => parley.backUp(to), true));
   last = next.catch(() => {});
   return next;

@@ -1,12 +1,13 @@
 import { generateKey, RELAY_OWNER } from '../shared/identity/auth/keys.ts';
 import { createJsonLog } from '../shared/kernel/log.ts';
 import { buildKeyFileName, loadAdminKeys, loadOrCreateKey } from './admin-keys.ts';
-import { handleControl, runBackupCommand } from './backup-commands.ts';
+import { runBackupCommand } from './backup-commands.ts';
 import { formatBanner } from './banner.ts';
 import { HELP, parseOptions, type ServerOptions } from './cli-options.ts';
 import { startParley } from './composition.ts';
 import { SignInCodes } from './console/sign-in-codes.ts';
 import { withConsole } from './console/with-console.ts';
+import { handleControl } from './control-requests.ts';
 import { serveControl } from './control-socket.ts';
 import { createDataFolder, lacksStorage } from './create-data-folder.ts';
 import { type EmbeddedRelay, type RelayHost, startEmbeddedRelay } from './embedded-relay.ts';
@@ -14,6 +15,7 @@ import { ensureKey } from './ensure-key.ts';
 import { startHttpServer } from './http-server.ts';
 import { loadConfig } from './load-config.ts';
 import { logRequests } from './log-requests.ts';
+import { runRecordsCommand } from './records-command.ts';
 import { reloadOnSignal } from './reload-on-signal.ts';
 import { formatStartupError } from './startup-errors.ts';
 
@@ -92,6 +94,7 @@ let options: ServerOptions | 'help' | undefined;
 try {
   const [command, ...args] = process.argv.slice(2);
   if (command === 'backup' || command === 'restore') process.exit(await runBackupCommand(command, args));
+  if (command === 'records') process.exit(await runRecordsCommand(args));
   options = parseOptions(process.argv.slice(2));
   if (options === 'help') process.stdout.write(HELP);
   else await startEmbedded(options);

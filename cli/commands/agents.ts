@@ -1,6 +1,7 @@
 import { type Command, getText } from '../command.ts';
 import { connectFrom } from '../connection.ts';
 import { formatAge } from '../output.ts';
+import { parseSeconds } from '../parse-seconds.ts';
 
 interface AgentRow {
   id: string;
@@ -90,20 +91,35 @@ const remove: Command = {
   },
 };
 
-const rotate: Command = {
-  name: 'keys rotate',
-  summary: 'Make a new key for an agent; the old one ends',
-  args: 'AGENT',
+const control = (action: 'pause' | 'resume' | 'drain', summary: string): Command => ({
+  name: `agents ${action}`,
+  summary,
+  args: 'NAME',
   arity: [1, 1],
-  examples: ['parley keys rotate worker'],
-  run: async ({ args: [name = ''], options, out }) => {
-    const { key } = await connectFrom(options).call<{ key: string }>(
-      'POST',
-      `/v1/agents/${encodeURIComponent(name)}/key`,
-    );
-    if (out.isJson) out.json({ id: name, key });
-    else out.line(key);
+  options: {
+    reason: '<text> why, for others who look',
+    ...(action === 'pause' && { for: '<duration> when it ends by itself, such as 10m (with `agents resume`)' }),
   },
-};
+  examples: [`parley agents ${action} worker`, `parley agents ${action} worker --reason 'new model'`],
+  run: async ({ args: [name = ''], options, out }) => {
+    const [reason, duration] = [getText(options, 'reason'), getText(options, 'for')];
+    const agent = await connectFrom(options).call<AgentRow>(
+      'POST',
+      `/v1/agents/${encodeURIComponent(name)}/${action}`,
+      {
+        body: {
+          ...(reason !== undefined && { reason }),
+          ...(duration !== undefined && { seconds: parseSeconds(duration, 'for') }),
+        },
+      },
+    );
+    if (out.isJson) out.json(agent);
+    else out.line(`${agent.id}  ${describeHealth(agent)}`);
+  },
+});
 
-export { add, list, remove, rotate };
+const pause = control('pause', 'Give an agent no new tasks; it goes on with those that it holds');
+const resume = control('resume', 'Give an agent tasks again');
+const drain = control('drain', 'Let an agent finish what it holds before it ends');
+
+export { add, drain, list, pause, remove, resume };

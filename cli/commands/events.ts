@@ -12,7 +12,10 @@ const tail: Command = {
   examples: ['parley events tail --types task.failed,task.expired', 'parley events tail --json | jq .data.taskId'],
   run: async ({ options, out, signal }) => {
     const [types, after] = [getText(options, 'types')?.split(','), getText(options, 'after')];
-    const events = connectFrom(options).events({
+    const parley = connectFrom(options);
+    // The stream itself waits for a server that is away.
+    await parley.call('GET', '/v1/domains');
+    const events = parley.events({
       ...(types && { types }),
       ...(after !== undefined && { after }),
       signal,

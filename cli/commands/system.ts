@@ -1,25 +1,10 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { accessSync, constants, existsSync, statfsSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { ConnectionError, ParleyError } from '../../sdk/typescript/src/index.ts';
-import { type Command, EXIT, ExitError, getText, UsageError } from '../command.ts';
+import { type Command, EXIT, ExitError, getText } from '../command.ts';
 import { connectFrom, isAdminKey } from '../connection.ts';
 import { resolveConnection } from '../profiles.ts';
-
-/** Beside the bundle of the package; in a clone, its source. */
-const SERVERS = [join(import.meta.dirname, 'server.mjs'), resolve(import.meta.dirname, '..', '..', 'local', 'main.ts')];
-
-const findServer = (): string => {
-  const found = SERVERS.find((file) => existsSync(file));
-  if (found) return found;
-  throw new ExitError(EXIT.failed, `The server is missing: ${SERVERS[0]}. Install parley-cli again.`);
-};
-
-const isNewEnough = (): boolean => {
-  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-  return major > 22 || (major === 22 && minor >= 13);
-};
+import { isNewEnough, runServerProgram } from '../server-program.ts';
 
 const up: Command = {
   name: 'up',
@@ -35,21 +20,12 @@ const up: Command = {
   },
   examples: ['parley up', 'parley up --port 8080 --data /var/lib/parley'],
   run: async ({ options, signal }) => {
-    if (!isNewEnough())
-      throw new UsageError(`The server needs Node.js 22.13 or newer; this is ${process.versions.node}.`);
     const args = ['port', 'host', 'data', 'nats', 'config'].flatMap((name) => {
       const value = getText(options, name);
       return value === undefined ? [] : [`--${name}`, value];
     });
     const flags = ['verbose', 'accept-damage'].filter((name) => options[name]).map((name) => `--${name}`);
-    // Node.js 22 still calls its SQLite experimental.
-    const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', findServer(), ...args, ...flags], {
-      stdio: 'inherit',
-    });
-    // Ctrl-C reaches it by itself; a signal to this process alone is passed on.
-    signal.addEventListener('abort', () => child.kill('SIGTERM'));
-    const [code] = await once(child, 'exit');
-    if (code !== 0 && !signal.aborted) throw new ExitError(EXIT.failed);
+    await runServerProgram([...args, ...flags], signal);
   },
 };
 

@@ -1,28 +1,24 @@
-import type { TaskStatus } from '../../sdk/typescript/src/index.ts';
-import { type Command, EXIT, ExitError, getNumber, getText } from '../command.ts';
+import type { RequestHandle, TaskStatus } from '../../sdk/typescript/src/index.ts';
+import { BULK_OPTIONS, changeAll } from '../bulk.ts';
+import { type Command, type CommandCall, EXIT, ExitError, getNumber, getText, UsageError } from '../command.ts';
 import { connectFrom } from '../connection.ts';
 import { parseJsonArgument } from '../json-argument.ts';
 import type { Output } from '../output.ts';
+import { FILTER_OPTIONS, parseTaskFilter, toQuery } from '../task-filter.ts';
 import { showTask, TASK_COLUMNS, type TaskRow, watchTask } from '../task-view.ts';
 
 const list: Command = {
   name: 'tasks list',
   summary: 'List tasks, newest first',
   options: {
-    status:
-      '<status> waiting, requested, claimed, in_progress, input_required, completed, failed, expired or cancelled',
-    domain: '<domain> of this domain',
-    agent: '<agent> from, for or held by this agent',
-    conversation: '<id> of this conversation',
+    ...FILTER_OPTIONS,
     limit: '<n> how many (20)',
   },
   examples: ['parley tasks list --status failed', 'parley tasks list --agent worker --limit 100 --json | jq .[].id'],
   run: async ({ options, out }) => {
     const parley = connectFrom(options);
     const wanted = getNumber(options, 'limit') ?? 20;
-    const filter = Object.fromEntries(
-      ['status', 'domain', 'agent', 'conversation'].map((name) => [name, getText(options, name)]),
-    );
+    const filter = toQuery(parseTaskFilter(options));
     const rows: TaskRow[] = [];
     let cursor: string | undefined;
     do {
@@ -81,22 +77,66 @@ const forEach = async (ids: string[], out: Output, act: (id: string) => Promise<
   if (results.some(({ error }) => error !== undefined)) throw new ExitError(EXIT.rejected);
 };
 
+const changeThese = async (
+  kind: 'cancel' | 'retry',
+  { args, options, out, signal }: CommandCall,
+  act: (task: RequestHandle) => Promise<TaskStatus>,
+): Promise<void> => {
+  const filter = parseTaskFilter(options);
+  const isFiltered = Object.keys(filter).length > 0;
+  if (isFiltered === args.length > 0) {
+    throw new UsageError(`parley tasks ${kind} takes ids, or a filter such as --domain security.`);
+  }
+  const parley = connectFrom(options);
+  if (isFiltered) await changeAll(parley, kind, filter, { options, out, signal });
+  else await forEach(args, out, (id) => act(parley.task(id)));
+};
+
 const cancel: Command = {
   name: 'tasks cancel',
-  summary: 'Cancel tasks',
-  args: 'ID …',
-  arity: [1, 1000],
-  examples: ['parley tasks cancel 5f0c1c9e-…'],
-  run: ({ args, options, out }) => forEach(args, out, (id) => connectFrom(options).task(id).cancel()),
+  summary: 'Cancel tasks, by their ids or all that a filter matches',
+  args: '[ID …]',
+  arity: [0, 1000],
+  options: { ...FILTER_OPTIONS, ...BULK_OPTIONS },
+  examples: ['parley tasks cancel 5f0c1c9e-…', 'parley tasks cancel --domain security --since 1h --dry-run'],
+  run: (call) => changeThese('cancel', call, (task) => task.cancel()),
 };
 
 const retry: Command = {
   name: 'tasks retry',
-  summary: 'Run failed or expired tasks once more',
-  args: 'ID …',
-  arity: [1, 1000],
-  examples: ['parley tasks retry 5f0c1c9e-…'],
-  run: ({ args, options, out }) => forEach(args, out, (id) => connectFrom(options).task(id).retry()),
+  summary: 'Run failed or expired tasks once more, by their ids or all that a filter matches',
+  args: '[ID …]',
+  arity: [0, 1000],
+  options: { ...FILTER_OPTIONS, ...BULK_OPTIONS },
+  examples: ['parley tasks retry 5f0c1c9e-…', "parley tasks retry --error model_error --reason 'the model is back'"],
+  run: (call) => changeThese('retry', call, (task) => task.retry()),
+};
+
+const rerun: Command = {
+  name: 'tasks rerun',
+  summary: 'Run a task that has ended again, as a new task',
+  args: 'ID [JSON]',
+  arity: [1, 2],
+  options: {
+    id: '<id> of the new task; the same id again is the same task',
+    priority: '<priority> of the new task (that of the old one)',
+    watch: 'print what happens until it ends',
+  },
+  examples: ['parley tasks rerun 5f0c1c9e-…', `parley tasks rerun 5f0c1c9e-… '{"scope": "weekly"}' --watch`],
+  run: async ({ args: [id = '', text], options, out, signal }) => {
+    const parley = connectFrom(options);
+    const [newId, priority] = [getText(options, 'id'), getText(options, 'priority')];
+    const task = await parley.call<TaskStatus>('POST', `/v1/tasks/${encodeURIComponent(id)}/rerun`, {
+      body: {
+        ...(text !== undefined && { input: parseJsonArgument(text, 'The input') }),
+        ...(newId !== undefined && { id: newId }),
+        ...(priority !== undefined && { priority }),
+      },
+    });
+    if (options.watch) await watchTask(out, parley.task(task.id), signal);
+    else if (out.isJson) out.json(task);
+    else out.line(task.id);
+  },
 };
 
 const answer: Command = {
@@ -112,4 +152,4 @@ const answer: Command = {
   },
 };
 
-export { answer, cancel, get, list, retry, watch };
+export { answer, cancel, get, list, rerun, retry, watch };

@@ -3,45 +3,19 @@ import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { startServer, tempDir } from '../../test/support/server-process.ts';
 import { COMMON_OPTIONS, EXIT } from '../command.ts';
 import { formatCommandHelp } from '../help.ts';
 import { COMMANDS, loadCommand } from '../registry.ts';
+import { createRunner } from './run-parley.ts';
 
 const OWNER = { after };
-const MAIN = resolve(import.meta.dirname, '..', 'bin.mjs');
 const home = tempDir(OWNER);
 const { address, adminKey } = await startServer(OWNER, { dir: tempDir(OWNER) });
 
-interface Said {
-  code: number | null;
-  out: string;
-  err: string;
-}
-
-const start = (args: string[], env: Record<string, string | undefined> = {}) =>
-  spawn(process.execPath, [MAIN, ...args], {
-    cwd: home,
-    env: { ...process.env, XDG_CONFIG_HOME: home, PARLEY_URL: address, PARLEY_KEY: adminKey, USER: 'tester', ...env },
-  });
-
-const parley = async (args: string[], env: Record<string, string | undefined> = {}, input = ''): Promise<Said> => {
-  const child = start(args, env);
-  const said = { out: '', err: '' };
-  child.stdout.on('data', (text) => (said.out += text));
-  child.stderr.on('data', (text) => (said.err += text));
-  child.stdin.end(input);
-  const [code] = await once(child, 'close');
-  return { code, ...said };
-};
-
-const succeeds = async (args: string[], env: Record<string, string | undefined> = {}, input = ''): Promise<string> => {
-  const { code, out, err } = await parley(args, env, input);
-  assert.equal(code, EXIT.ok, `parley ${args.join(' ')}: ${err}`);
-  return out;
-};
+const { start, parley, succeeds } = createRunner(home, { PARLEY_URL: address, PARLEY_KEY: adminKey });
 
 const file = (content: unknown): string => {
   const path = join(home, `${randomUUID()}.json`);
@@ -221,7 +195,7 @@ describe('parley', () => {
     const name = `gone-${randomUUID().slice(0, 8)}`;
     await succeeds(['agents', 'add', name, '--dialect', 'round-table']);
     assert.match(await succeeds(['agents', 'list']), new RegExp(`^${name}\tround-table\t`, 'm'));
-    assert.match(await succeeds(['keys', 'rotate', name]), /^prl_/);
+    assert.match(await succeeds(['keys', 'rotate', '--agent', name]), /^prl_/);
     await succeeds(['agents', 'remove', name]);
     assert.doesNotMatch(await succeeds(['agents', 'list']), new RegExp(name));
   });

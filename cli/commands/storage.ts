@@ -1,0 +1,47 @@
+import { type Command, getText, type OptionValues } from '../command.ts';
+import { runServerProgram } from '../server-program.ts';
+
+const DATA_OPTION = { data: '<folder> the data folder (.parley)' };
+
+const buildArgs = (command: string, args: string[], options: OptionValues): string[] => [
+  command,
+  ...args,
+  '--data',
+  getText(options, 'data') ?? '.parley',
+  ...(options.json ? ['--json'] : []),
+];
+
+const backup: Command = {
+  name: 'backup',
+  summary: 'Copy a data folder into a new one, while its server runs or while it does not',
+  args: 'DIR',
+  arity: [1, 1],
+  options: DATA_OPTION,
+  examples: ['parley backup /backups/monday', 'parley backup /backups/monday --data /var/lib/parley --json'],
+  run: ({ args, options, signal }) => runServerProgram(buildArgs('backup', args, options), signal),
+};
+
+const restore: Command = {
+  name: 'restore',
+  summary: 'Make a data folder from a backup',
+  args: 'DIR',
+  arity: [1, 1],
+  options: DATA_OPTION,
+  examples: ['parley restore /backups/monday', 'parley restore /backups/monday --data /var/lib/parley'],
+  run: ({ args, options, signal }) => runServerProgram(buildArgs('restore', args, options), signal),
+};
+
+const get: Command = {
+  name: 'records get',
+  summary: 'Show stored records by their key, as the server of a data folder has them',
+  args: 'KEY [SORT_KEY]',
+  arity: [1, 2],
+  options: DATA_OPTION,
+  examples: [
+    "parley records get 'default#task#5f0c1c9e-…'",
+    "parley records get 'default#task#5f0c1c9e-…' task --json | jq .status",
+  ],
+  run: ({ args, options, signal }) => runServerProgram(buildArgs('records', args, options), signal),
+};
+
+export { backup, get, restore };

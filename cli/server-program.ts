@@ -1,0 +1,33 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { EXIT, ExitError, UsageError } from './command.ts';
+
+/** Beside the bundle of the package; in a clone, its source. */
+const PROGRAMS = [join(import.meta.dirname, 'server.mjs'), resolve(import.meta.dirname, '..', 'local', 'main.ts')];
+
+const findServer = (): string => {
+  const found = PROGRAMS.find((file) => existsSync(file));
+  if (found) return found;
+  throw new ExitError(EXIT.failed, `The server is missing: ${PROGRAMS[0]}. Install parley-cli again.`);
+};
+
+export const isNewEnough = (): boolean => {
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+  return major > 22 || (major === 22 && minor >= 13);
+};
+
+/** What needs the storage itself is done by the program that has it. It says itself what is wrong. */
+export const runServerProgram = async (args: string[], signal: AbortSignal): Promise<void> => {
+  if (!isNewEnough())
+    throw new UsageError(`The server needs Node.js 22.13 or newer; this is ${process.versions.node}.`);
+  // Node.js 22 still calls its SQLite experimental.
+  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', findServer(), ...args], {
+    stdio: 'inherit',
+  });
+  // Ctrl-C reaches it by itself; a signal to this process alone is passed on.
+  signal.addEventListener('abort', () => child.kill('SIGTERM'));
+  const [code] = await once(child, 'exit');
+  if (code !== 0 && !signal.aborted) throw new ExitError(EXIT.failed);
+};
