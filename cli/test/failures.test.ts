@@ -45,6 +45,7 @@ const OTHERS = [
   'doctor',
   'work',
   'bridge files',
+  'mcp',
   'validate',
   'translate',
   'records get',
