@@ -1,6 +1,7 @@
 import { measureCpu } from './measure-cpu.ts';
 import { measureDialects } from './measure-dialects.ts';
 import { measureGrowth } from './measure-growth.ts';
+import { measureLists } from './measure-lists.ts';
 import { measureIdle, measureLives } from './measure-lives.ts';
 import { measureMessages } from './measure-messages.ts';
 import { measureMillion } from './measure-million.ts';
@@ -9,6 +10,7 @@ import { measureStreams } from './measure-streams.ts';
 import { measureTurns } from './measure-turns.ts';
 import { HELP, optionsFrom } from './options.ts';
 import { printCpu, printIdle, printLives, printMessages, printMillion, printStreams, printTurns } from './report.ts';
+import { printLists } from './report-lists.ts';
 import { printDialects, printGrowth, printStalls } from './report-sizes.ts';
 import { measured, runSections } from './run-sections.ts';
 
@@ -20,6 +22,7 @@ await runSections({
     growth: measured(measureGrowth, printGrowth),
     idle: measured(measureIdle, printIdle),
     lives: measured(measureLives, printLives),
+    lists: measured(measureLists, printLists),
     cpu: measured(measureCpu, printCpu),
     million: measured(measureMillion, printMillion),
     messages: measured(measureMessages, printMessages),

@@ -4,6 +4,7 @@ const SECTIONS = [
   'dialects',
   'growth',
   'idle',
+  'lists',
   'lives',
   'cpu',
   'million',

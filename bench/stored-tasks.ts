@@ -36,7 +36,7 @@ export const storeAgain = async (dir: string, idsIn: (db: DatabaseSync) => strin
 };
 
 const resultIdOf = (db: DatabaseSync, taskId: string): string => {
-  const row = db.prepare(`SELECT body ->> '$.endedBy.id' AS id FROM records WHERE sk = 'task' AND pk LIKE ?`);
+  const row = db.prepare(`SELECT body ->> '$.endMessage.id' AS id FROM records WHERE sk = 'task' AND pk LIKE ?`);
   const id = row.get(`%${taskId}`)?.id;
   if (typeof id !== 'string') throw new Error(`the task ${taskId} has no result to store again`);
   return id;
