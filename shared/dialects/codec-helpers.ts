@@ -30,6 +30,15 @@ export const MAX_TTL_SECONDS = 7 * 86_400;
 
 export const TimeToLive = z.number().int().min(1).default(3600).describe('seconds; more than 604800 counts as 604800');
 
+/** When a task may start. The time to live begins then. */
+export const NotBefore = z.iso
+  .datetime({ offset: true, error: 'must be an ISO 8601 date and time with a time zone' })
+  .optional()
+  .describe('the task is queued at this time, and its time to live begins then');
+
+export const toNotBefore = (time: string | undefined): Pick<TaskRequestCommand, 'notBefore'> =>
+  time === undefined ? {} : { notBefore: Date.parse(time) };
+
 /** The protocols set no maximum. */
 export const toTimeToLive = (seconds: number): Pick<TaskRequestCommand, 'ttlSeconds' | 'notices'> =>
   seconds <= MAX_TTL_SECONDS

@@ -18,6 +18,7 @@ import {
 } from '../model/task.ts';
 import { buildListing, type TaskListing } from '../model/task-listing.ts';
 import { buildOutcomeRelay, buildReportRelay } from '../nats/relay-item.ts';
+import { toIso } from '../ports/clock.ts';
 import type { Change } from '../ports/conditions.ts';
 import type { ParleyEvent } from '../ports/events.ts';
 import type { QueueMessage } from '../ports/queues.ts';
@@ -123,7 +124,9 @@ const computeTaskEvents = (before: Task | undefined, after: Task): TaskEventType
 
 const computeRequeueEvents = (before: Task, after: Task): TaskEventType[] => {
   if (before.endedAt !== undefined) return ['task.requested'];
-  if (before.status === 'waiting') return ['task.ready'];
+  // Its dependencies are completed, or its start has come.
+  const isDelayed = before.notBefore !== undefined && before.attempt === 0;
+  if (before.status === 'waiting' || isDelayed) return after.notBefore === undefined ? ['task.ready'] : [];
   if (before.answerCount !== after.answerCount) return ['task.input_given'];
   if (before.unacknowledgedAt !== after.unacknowledgedAt) return ['task.unacknowledged'];
   if (after.attempt > before.attempt || isAssigned(before)) {
@@ -171,9 +174,10 @@ const buildTaskEvent = (
 /** The actor, if it is not the holder. */
 const buildEventActor = (type: TaskEventType, task: Task): JsonObject => {
   const { cancelledBy, cancelReason, lastAnswer, retriedBy, retryReason, operationId, rerunOf } = task;
+  const notBefore = task.attempt === 0 ? toIso(task.notBefore) : undefined;
   if (type === 'task.cancelled') return { cancelledBy, reason: cancelReason, operationId };
   if (type === 'task.input_given') return { answeredBy: lastAnswer?.by };
-  return type === 'task.requested' ? { retriedBy, reason: retryReason, operationId, rerunOf } : {};
+  return type === 'task.requested' ? { retriedBy, reason: retryReason, operationId, rerunOf, notBefore } : {};
 };
 
 /** How long it could be claimed before it was, and how long it took from its creation to its end. */

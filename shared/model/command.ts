@@ -45,6 +45,8 @@ export interface TaskRequestCommand extends BaseMessage {
   domain?: string;
   priority: Priority;
   ttlSeconds: number;
+  /** Epoch milliseconds. It is queued then, and its time to live starts. */
+  notBefore?: number | undefined;
   /** The time to live also limits the answer, not only the wait for a claim. */
   boundsAnswer?: true;
   parent?: string;

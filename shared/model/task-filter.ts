@@ -18,6 +18,8 @@ export interface TaskFilter {
   until?: number | undefined;
   /** Waits for its delay after a failed attempt. */
   retrying?: true | undefined;
+  /** Waits for the time of its start. */
+  delayed?: true | undefined;
   /** Waits for input. */
   waits?: true | undefined;
   idPrefix?: string | undefined;

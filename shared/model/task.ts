@@ -199,7 +199,7 @@ export interface Task extends Item {
   queuedAt: number;
   /** How often the message of this generation was sent again. */
   requeueCount: number;
-  /** The delay after a failed attempt. */
+  /** The time of its start, or of the next attempt after a failed one. */
   notBefore?: number;
   attempt: number;
   maxAttempts: number;

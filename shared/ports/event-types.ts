@@ -1,7 +1,8 @@
 /** `npm run docs` writes docs/reference/events.md from this table. */
 export const EVENT_TYPES = {
   'task.requested': 'A requester created a task, or somebody retried it.',
-  'task.ready': 'All dependencies of a waiting task are completed, and the task is queued.',
+  'task.ready':
+    'All dependencies of a waiting task are completed, or the time of its start has come, and the task is queued.',
   'task.claimed': 'An agent claimed the task.',
   'task.progress': 'The holder reported progress.',
   'task.input_required': 'The holder asked the requester a question.',

@@ -39,7 +39,7 @@ export const toEntry = (event: ParleyEvent): TallyEntry | undefined => {
 
 const listCounts = ({ id, type, data }: ParleyEvent): CountName[] => {
   // A task that is in its queue again has waited there before, or waits for its delay.
-  const queued: CountName[] = data.status === 'requested' ? ['queued'] : [];
+  const queued: CountName[] = data.status === 'requested' && data.notBefore === undefined ? ['queued'] : [];
   const end = ENDS[type];
   if (end) return [end];
   if (type === 'task.requested') return [isCreation(id) ? 'submitted' : 'retried', ...queued];

@@ -78,7 +78,8 @@ const buildQueuedStatus = (task: Task): JsonObject => {
         capability,
         attempt,
         waitsFor: status === 'waiting' ? dependencyIds : undefined,
-        retryAt: toIso(notBefore),
+        notBefore: attempt === 0 ? toIso(notBefore) : undefined,
+        retryAt: attempt === 0 ? undefined : toIso(notBefore),
       },
     },
   };

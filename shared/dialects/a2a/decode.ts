@@ -5,7 +5,7 @@ import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
 import { type JsonObject, toJsonObject, toObjectOrEmpty } from '../../kernel/json/json.ts';
 import { parseOrThrow } from '../../kernel/json/parse-or-throw.ts';
 import type { Command, DirectMessageCommand, TaskReport, TaskRequestCommand } from '../../model/command.ts';
-import { toTimeToLive } from '../codec-helpers.ts';
+import { toNotBefore, toTimeToLive } from '../codec-helpers.ts';
 import { parseContent, parseOutput, readText, toArtifact } from './content.ts';
 import {
   type A2aMessage,
@@ -93,6 +93,7 @@ export const toRequest = (
     to,
     priority,
     ...toTimeToLive(ttlSeconds),
+    ...toNotBefore(options.notBefore),
     conversation: message.contextId === '' ? undefined : message.contextId,
     user,
     parent,

@@ -5,7 +5,7 @@ import { isObject, type Json, type JsonObject, toJsonObject, toObjectOrEmpty } f
 import { parseOrThrow } from '../../kernel/json/parse-or-throw.ts';
 import type { Command, DirectMessageCommand, TaskRequestCommand } from '../../model/command.ts';
 import type { Progress, TaskError } from '../../model/task.ts';
-import { assertSameMajorVersion, omitStamps, toTimeToLive } from '../codec-helpers.ts';
+import { assertSameMajorVersion, omitStamps, toNotBefore, toTimeToLive } from '../codec-helpers.ts';
 import { AGENT_OS_ERROR_CODES, isAgentOsErrorCode } from './error-codes.ts';
 import { isFabricated } from './evidence.ts';
 import {
@@ -127,6 +127,7 @@ const toRequestCommand = (wire: Exclude<AgentOsMessage, { type: 'error' }>): Tas
   boundsAnswer: true,
   priority: wire.priority,
   ...toTimeToLive(wire.ttl),
+  ...toNotBefore(wire.notBefore),
   parent: wire.replyTo && toCanonicalId(wire.replyTo),
   requestId: wire.context?.requestId,
   conversation: wire.context?.conversationId,

@@ -5,7 +5,7 @@ import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
 import { assertMaxSize, isObject, type JsonObject, toJsonObject } from '../../kernel/json/json.ts';
 import { parseOrThrow } from '../../kernel/json/parse-or-throw.ts';
 import type { Command, DirectMessageCommand, TaskRequestCommand } from '../../model/command.ts';
-import { assertSameMajorVersion, MAX_TTL_SECONDS } from '../codec-helpers.ts';
+import { assertSameMajorVersion, MAX_TTL_SECONDS, toNotBefore } from '../codec-helpers.ts';
 import { toPriority } from './priorities.ts';
 import { withProtocolError } from './protocol-error.ts';
 import {
@@ -93,7 +93,8 @@ const toRequestCommand = (wire: MessageOfType<'task-delegation'>, acknowledgeMs:
     capability: `${MESSAGE_ROUTING}.${wire.type}`,
     domain: MESSAGE_ROUTING,
     priority: toPriority(wire.priority ?? DEFAULT_PRIORITY),
-    ttlSeconds: computeTtlSeconds(wire.timestamp, context?.deadline),
+    ttlSeconds: computeTtlSeconds(context?.not_before ?? wire.timestamp, context?.deadline),
+    ...toNotBefore(context?.not_before),
     parent: wire.correlation_id,
     delegationChain: first === undefined || first === wire.from ? undefined : [first],
     dependencyShortIds: context?.dependencies?.filter((name) => SHORT_ID.test(name)),
@@ -113,7 +114,7 @@ const computeTtlSeconds = (timestamp: string, deadline: string | undefined): num
   const seconds = Math.ceil((Date.parse(deadline) - Date.parse(timestamp)) / 1000);
   if (seconds > 0) return Math.min(seconds, MAX_TTL_SECONDS);
   throw new ParleyError('invalid_message', `${MESSAGE_LABEL} is not valid: payload.context.deadline.`, {
-    issues: [{ path: 'payload.context.deadline', message: 'must be later than the timestamp' }],
+    issues: [{ path: 'payload.context.deadline', message: 'must be later than the timestamp and not_before' }],
   });
 };
 

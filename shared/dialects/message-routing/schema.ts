@@ -6,6 +6,7 @@ import { isObject, type JsonObject } from '../../kernel/json/json.ts';
 import { jsonObject, jsonValue } from '../../kernel/json/parse-or-throw.ts';
 import { DAY_MS } from '../../kernel/retention.ts';
 import { MAX_SEQUENCE } from '../../model/command.ts';
+import { NotBefore } from '../codec-helpers.ts';
 
 /** Of a message that says none. */
 export const DEFAULT_PRIORITY = 5;
@@ -49,7 +50,12 @@ const StatusUpdatePayload = z.looseObject({
 const TaskDelegationPayload = z.looseObject({
   task: z.string().min(1),
   context: z
-    .looseObject({ files: texts.optional(), dependencies: texts.optional(), deadline: time.optional() })
+    .looseObject({
+      files: texts.optional(),
+      dependencies: texts.optional(),
+      deadline: time.optional(),
+      not_before: NotBefore,
+    })
     .optional(),
   metadata: z
     .looseObject({ original_requester: agentId.optional(), delegation_reason: z.string().optional() })

@@ -6,6 +6,7 @@ import { type JsonObject, toJsonObject } from '../../kernel/json/json.ts';
 import { parseOrThrow } from '../../kernel/json/parse-or-throw.ts';
 import type { Artifact } from '../../model/artifact.ts';
 import type { Command, DirectMessageCommand, TaskReport, TaskRequestCommand } from '../../model/command.ts';
+import { toNotBefore } from '../codec-helpers.ts';
 import { Answer, Message, pickNativeSchema, Report, Request } from './schema.ts';
 
 export const NATIVE = 'native';
@@ -52,6 +53,7 @@ const toRequest = (wire: Request, sender: string | undefined): TaskRequestComman
     to,
     priority,
     ttlSeconds,
+    ...toNotBefore(wire.notBefore),
     conversation,
     user,
     parent,

@@ -5,7 +5,7 @@ import { type JsonObject, toJsonObject } from '../../kernel/json/json.ts';
 import { parseOrThrow } from '../../kernel/json/parse-or-throw.ts';
 import type { Command } from '../../model/command.ts';
 import type { TaskError } from '../../model/task.ts';
-import { assertSameMajorVersion, omitStamps, toTimeToLive } from '../codec-helpers.ts';
+import { assertSameMajorVersion, omitStamps, toNotBefore, toTimeToLive } from '../codec-helpers.ts';
 import { ROUND_TABLE } from './name.ts';
 import {
   hasRoundTableType,
@@ -54,6 +54,7 @@ export const toCommand = (wire: RoundTableMessage): Command => {
         domain: task.slice(0, task.indexOf('.')),
         priority: wire.priority,
         ...toTimeToLive(wire.ttl),
+        ...toNotBefore(wire.notBefore),
         input: params,
         extensions: buildExtensions(wire, payload),
         to: wire.to,

@@ -9,7 +9,7 @@ import { buildTrace, encodeBaggage, isLosslessBaggage } from '../../kernel/trace
 import type { Artifact } from '../../model/artifact.ts';
 import type { Command, DirectMessageCommand, TaskRequestCommand } from '../../model/command.ts';
 import type { RetryPolicy } from '../../model/task.ts';
-import { MAX_TTL_SECONDS, omitStamps } from '../codec-helpers.ts';
+import { MAX_TTL_SECONDS, omitStamps, toNotBefore } from '../codec-helpers.ts';
 import { CANCELLED_CODE, getRetryRule, MAX_STANDARD_ATTEMPTS } from './error-codes.ts';
 import {
   type ArtifactSchema,
@@ -70,6 +70,7 @@ const toRequestCommand = (wire: TaskRequest, sender: string | undefined): TaskRe
     capability: type,
     priority: priority === 'urgent' ? 'critical' : priority,
     ttlSeconds: TASK_FORMAT_TTL_SECONDS,
+    ...toNotBefore(context.notBefore),
     parent: parentTaskId,
     conversation: context.conversationId,
     user: context.user,

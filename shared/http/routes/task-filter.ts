@@ -15,6 +15,7 @@ const named = {
 };
 
 const retrying = 'waits for its delay after a failed attempt';
+const delayed = 'waits for the time of its start';
 const waits = 'waits for input';
 
 /** Of a list, in the query. */
@@ -22,6 +23,7 @@ export const taskFilterQuery = {
   ...named,
   status: commaSeparated(TASK_STATUSES).optional(),
   retrying: flag.optional().describe(retrying),
+  delayed: flag.optional().describe(delayed),
   waits: flag.optional().describe(waits),
 };
 
@@ -30,5 +32,6 @@ export const TaskFilterBody = z.strictObject({
   ...named,
   status: z.array(z.enum(TASK_STATUSES)).min(1).max(TASK_STATUSES.length).optional(),
   retrying: z.literal(true).optional().describe(retrying),
+  delayed: z.literal(true).optional().describe(delayed),
   waits: z.literal(true).optional().describe(waits),
 });

@@ -5,6 +5,7 @@ import { type Caller, findAgent } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
 import { assertMaxSize, type Json, type MeasuredJson } from '../../kernel/json/json.ts';
+import { DAY_MS } from '../../kernel/retention.ts';
 import { assertSameRequest } from '../../kernel/same-request.ts';
 import { createChildSpan, inheritTrace, type Trace } from '../../kernel/trace.ts';
 import { batchEndedError, batchRef } from '../../model/batch.ts';
@@ -133,6 +134,18 @@ export const assertInputSize = ({ config }: Deps, { input, extensions }: TaskReq
   return asked;
 };
 
+/** In no queue before. */
+const buildDelayFields = (startsAt: number, now: number): Partial<NewItem<Task>> =>
+  startsAt > now ? { notBefore: startsAt, queueGeneration: 0, due: startsAt } : {};
+
+/** A year. */
+const MAX_DELAY_MS = 366 * DAY_MS;
+
+const checkDelay = ({ clock }: Deps, { notBefore = 0 }: TaskRequestCommand): ParleyError | undefined =>
+  notBefore - clock.now() > MAX_DELAY_MS
+    ? new ParleyError('invalid_message', `The task would start at ${toIso(notBefore)}, in more than a year.`)
+    : undefined;
+
 interface ResolvedRequest {
   destination: Destination;
   lineage: Lineage;
@@ -151,6 +164,7 @@ const toCompletedTask = (open: NewItem<Task>, output: StoredContent, retentionMs
   expires: open.createdAt + retentionMs,
   queueGeneration: 0,
   due: undefined,
+  notBefore: undefined,
   byList: undefined,
   byHolder: undefined,
 });
@@ -160,6 +174,8 @@ const resolveRequest = async (
   caller: Caller,
   request: TaskRequestCommand,
 ): Promise<ResolvedRequest | ParleyError> => {
+  const tooLate = checkDelay(deps, request);
+  if (tooLate) return tooLate;
   const destination = await resolveDestination(deps, caller.project, request);
   if (destination instanceof Error) return destination;
   const misfit = destination.addressee && (await checkInput(destination.addressee, request.capability, request.input));
@@ -253,8 +269,9 @@ const buildTask = (
 ): NewItem<Task> => {
   const now = deps.clock.now();
   const { maxAttempts } = deps.config.tasks;
-  const deadline = now + request.ttlSeconds * 1000;
-  const acknowledgeBy = request.acknowledgeTimeoutMs && now + request.acknowledgeTimeoutMs;
+  const startsAt = Math.max(now, request.notBefore ?? now);
+  const deadline = startsAt + request.ttlSeconds * 1000;
+  const acknowledgeBy = request.acknowledgeTimeoutMs && startsAt + request.acknowledgeTimeoutMs;
   const { parent } = lineage;
   const { sequenceInfo: sentAs } = request;
   const { traceparent, tracestate } = createChildSpan(inheritTrace(request.trace ?? trace, parent));
@@ -310,6 +327,7 @@ const buildTask = (
     requesterLogDialect: requester && !request.auditEntry ? getAuditDialect(deps.config, requester) : undefined,
     ...route,
     ...buildInstanceTimer(deps, route),
+    ...buildDelayFields(startsAt, now),
     ...buildWaitingFields(openDependencies, now),
   };
 };

@@ -7,7 +7,7 @@ import type { RecordChange } from '../../ports/records.ts';
 
 /** The effects of a write that agents wait for. */
 export const buildQueueMessages = ({ before, after }: RecordChange<Task>): QueueMessage[] => {
-  if (after?.status !== 'requested') return [];
+  if (after?.status !== 'requested' || after.notBefore !== undefined) return [];
   const isQueuedAnew = before?.queueGeneration !== after.queueGeneration || before.requeueCount !== after.requeueCount;
   return isQueuedAnew ? buildMessagesForTarget(after) : [];
 };

@@ -29,7 +29,13 @@ export const computeDependencyTransition = (
   if (task.status !== 'waiting') return 'unchanged';
   if (broken) return buildDependencyFailure(task, broken, when);
   if (!dependencies.every(({ status }) => status === 'completed')) return 'unchanged';
-  return { ...buildEnqueueChange(when.now + task.ttlSeconds * 1000, when), if: equals('v', task.v) };
+  const { notBefore = 0 } = task;
+  const deadline = Math.max(notBefore, when.now) + task.ttlSeconds * 1000;
+  const change =
+    notBefore > when.now
+      ? { set: { status: 'requested', deadline, due: notBefore } }
+      : buildEnqueueChange(deadline, when);
+  return { ...change, if: equals('v', task.v) };
 };
 
 const buildDependencyFailure = (task: Task, { id, status }: Task, when: TransitionContext): Change => {

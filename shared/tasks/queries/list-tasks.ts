@@ -7,12 +7,13 @@ import { and, type Condition, equals, equalsAny, notExists, or } from '../../por
 import type { ListedFields, ListOptions, ListPage, ListQuery } from '../../ports/lists.ts';
 import { canReadTask } from './can-read-task.ts';
 
-/** A status of its own in lists. */
+/** Statuses of their own in lists. */
 const RETRYING = 'retrying';
+const DELAYED = 'delayed';
 
 export const toListedTask = (task: Task): ListedFields => ({
   createdAt: task.createdAt,
-  status: task.status === 'requested' && task.notBefore !== undefined ? RETRYING : task.status,
+  status: toListedStatus(task),
   type: task.capability,
   requester: task.from,
   addressee: task.to,
@@ -21,6 +22,11 @@ export const toListedTask = (task: Task): ListedFields => ({
   conversation: task.conversation,
   error: task.error?.code,
 });
+
+const toListedStatus = ({ status, notBefore, attempt }: Task): string => {
+  if (status !== 'requested' || notBefore === undefined) return status;
+  return attempt > 0 ? RETRYING : DELAYED;
+};
 
 /** Agents see their own tasks, and those that they could claim. */
 export const buildTaskQuery = (caller: Caller, filter: TaskFilter): ListQuery<Task> => {
@@ -43,15 +49,16 @@ export const buildTaskQuery = (caller: Caller, filter: TaskFilter): ListQuery<Ta
 };
 
 const buildConditions = (filter: TaskFilter): Condition[] => {
-  const { status, agent, retrying, waits } = filter;
+  const { status, agent, retrying, delayed, waits } = filter;
   return [
     ...(['type', 'error', 'requester', 'holder', 'domain', 'conversation'] as const).flatMap((field) =>
       filter[field] === undefined ? [] : [equals(field, filter[field])],
     ),
     ...(status
-      ? [equalsAny('status', ...status.flatMap((one) => (one === 'requested' ? [one, RETRYING] : [one])))]
+      ? [equalsAny('status', ...status.flatMap((one) => (one === 'requested' ? [one, RETRYING, DELAYED] : [one])))]
       : []),
     ...(retrying ? [equals('status', RETRYING)] : []),
+    ...(delayed ? [equals('status', DELAYED)] : []),
     ...(waits ? [equals('status', 'input_required')] : []),
     ...(agent === undefined ? [] : [isParty(agent)]),
   ];
@@ -65,7 +72,7 @@ const isReadable = (agent: Agent): Condition =>
   or(
     isParty(agent.id),
     and(
-      equalsAny('status', 'requested', RETRYING),
+      equalsAny('status', 'requested', RETRYING, DELAYED),
       notExists('addressee'),
       or(equalsAny('type', ...agent.capabilities), equalsAny('domain', ...listWholeDomains(agent))),
     ),

@@ -65,7 +65,7 @@ export const requireRetryDelayOver = (now: number): Rule => ({
   toError: (task) =>
     new ParleyError(
       'retry_pending',
-      `The task ${task.id} is tried again at ${toIso(task.notBefore ?? now)}; it cannot be claimed before.`,
+      `The task ${task.id} ${task.attempt === 0 ? 'starts' : 'is tried again'} at ${toIso(task.notBefore ?? now)}; it cannot be claimed before.`,
     ),
 });
 

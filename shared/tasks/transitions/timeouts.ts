@@ -68,7 +68,7 @@ const computeTimerChange = (task: Task, when: TransitionContext): Change => {
   // Every write reconciles a waiting task.
   if (task.status === 'waiting') return { set: { due: when.now + RECHECK_MS } };
   if (task.status !== 'requested') return buildLeaseExpiredChange(task, when);
-  if (task.notBefore !== undefined) return buildEnqueueChange(task.deadline, when);
+  if (task.notBefore !== undefined) return buildStartChange(task, when);
   if (task.deadline <= when.now) return buildExpiryChange(task, when);
   if (getAcknowledgeDeadline(task) <= when.now) {
     const unacknowledgedAt = when.now;
@@ -78,6 +78,13 @@ const computeTimerChange = (task: Task, when: TransitionContext): Change => {
   const resent = task.requeueCount + 1;
   const next = computeNextCheckAt({ ...task, requeueCount: resent }, when.limits);
   return { set: { requeueCount: resent, due: next && computeHalfway(task, next, when.now) } };
+};
+
+/** Of a task whose delay is over. */
+const buildStartChange = (task: Task, when: TransitionContext): Change => {
+  const change = buildEnqueueChange(task.deadline, when);
+  const next = Math.min(Number(change.set?.due), getAcknowledgeDeadline(task));
+  return { ...change, set: { ...change.set, due: next } };
 };
 
 export const isAnswerOverdue = ({ answerBy = Infinity, endedAt }: Task, now: number): boolean =>
