@@ -177,7 +177,7 @@ export interface Operations {
   /** List the queues: what waits, since when, and what is in flight. An agent sees those that it claims from */
   listQueues: { args: { domain?: string; capability?: string; agent?: string; limit?: number; cursor?: string }; result: Schemas['ListQueuesResponse'] };
   /** List tasks, newest first */
-  listTasks: { args: { type?: string; error?: string; requester?: string; holder?: string; agent?: string; domain?: string; conversation?: string; since?: string; until?: string; idPrefix?: string; status?: string; retrying?: 'true'; waits?: 'true'; limit?: number; cursor?: string; count?: 'true' }; result: Schemas['TaskPage'] };
+  listTasks: { args: { type?: string; error?: string; requester?: string; holder?: string; agent?: string; domain?: string; conversation?: string; since?: string; until?: string; idPrefix?: string; status?: string; retrying?: 'true'; delayed?: 'true'; waits?: 'true'; limit?: number; cursor?: string; count?: 'true' }; result: Schemas['TaskPage'] };
   /** List tools by name */
   listTools: { args: { limit?: number; cursor?: string }; result: Schemas['ListToolsResponse'] };
   /** List turns, newest first */

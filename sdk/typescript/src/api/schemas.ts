@@ -15,6 +15,8 @@ export interface Schemas {
     priority?: 'critical' | 'high' | 'normal' | 'low';
     /** how long the task may wait for a claim */
     ttlSeconds?: number;
+    /** the task is queued at this time, and its time to live begins then */
+    notBefore?: string;
     conversation?: string;
     user?: string;
     /** the task that this is a part of */
@@ -235,6 +237,8 @@ export interface Schemas {
     createdAt: string;
     /** the end of its time to live */
     expiresAt?: string;
+    /** the time of its start */
+    notBefore?: string;
     /** the time of the next attempt */
     retryAt?: string;
     /** the error of the last attempt, while the task is open */
@@ -332,6 +336,8 @@ export interface Schemas {
     createdAt: string;
     /** the end of its time to live */
     expiresAt?: string;
+    /** the time of its start */
+    notBefore?: string;
     /** the time of the next attempt */
     retryAt?: string;
     /** the error of the last attempt, while the task is open */
@@ -433,6 +439,8 @@ export interface Schemas {
     createdAt: string;
     /** the end of its time to live */
     expiresAt?: string;
+    /** the time of its start */
+    notBefore?: string;
     /** the time of the next attempt */
     retryAt?: string;
     /** the error of the last attempt, while the task is open */
@@ -754,6 +762,8 @@ export interface Schemas {
       status?: ('waiting' | 'requested' | 'claimed' | 'in_progress' | 'input_required' | 'completed' | 'failed' | 'expired' | 'cancelled')[];
       /** waits for its delay after a failed attempt */
       retrying?: true;
+      /** waits for the time of its start */
+      delayed?: true;
       /** waits for input */
       waits?: true;
     };
@@ -818,6 +828,8 @@ export interface Schemas {
       status?: ('waiting' | 'requested' | 'claimed' | 'in_progress' | 'input_required' | 'completed' | 'failed' | 'expired' | 'cancelled')[];
       /** waits for its delay after a failed attempt */
       retrying?: true;
+      /** waits for the time of its start */
+      delayed?: true;
       /** waits for input */
       waits?: true;
     };
