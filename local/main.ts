@@ -41,7 +41,7 @@ const startEmbedded = async (options: ServerOptions): Promise<void> => {
   });
   for (const { project, key } of others) await ensureKey(parley.deps.records, project, 'admin', key);
   const codes = new SignInCodes();
-  const served = withConsole(parley.handle, { codes, adminKey, log });
+  const served = withConsole(parley.handle, { codes, adminKey, log, isSoonOpened: process.stdout.isTTY });
   const handle = options.isVerbose ? logRequests(served, (line) => process.stderr.write(line)) : served;
   const server = await startHttpServer(handle, port, host, log, config.limits.connections);
   const closeControl = await serveControl(dir, (request) => handleControl(dir, parley, request), log);

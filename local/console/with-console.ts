@@ -15,12 +15,19 @@ interface ConsoleOptions {
   adminKey: string;
   log: Log;
   load?: () => Promise<ConsoleFiles>;
+  /** Where somebody reads the link, it is opened soon. */
+  isSoonOpened?: boolean;
 }
 
 /** Serves the console beside the API. It is bundled at the first request, so that a start does not wait for it. */
 export const withConsole = (handle: HttpHandler, options: ConsoleOptions): HttpHandler => {
   const { codes, adminKey, log, load = loadConsole } = options;
   let loading: Promise<ConsoleFiles> | undefined;
+  if (options.isSoonOpened) {
+    loading = load();
+    // Whoever asks for it is told.
+    loading.catch(() => {});
+  }
   return async (request) => {
     const { method, path } = request;
     if (!isConsolePath(path)) return handle(request);

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
+import { taskRequest } from '../support/api.ts';
 import { startBrowser } from '../support/browser.ts';
 import { openTab } from '../support/console-page.ts';
 import { eventually } from '../support/eventually.ts';
+import { isLong } from '../support/scale.ts';
 import { lastingPort, startServer, tempDir } from '../support/server-process.ts';
 
 const OWNER = { after };
@@ -36,6 +38,9 @@ const PATHS = [
 
 /** Together they have all components. */
 const IN_DARK = ['', 'tasks', 'agents?register=true', 'queues?show=all'];
+
+/** The list and the tail are no slower with many. */
+const MANY = isLong ? 100_000 : 1500;
 
 const newTab = (options = {}) => openTab(OWNER, browser, server.address, options);
 const ask = async (taskId: string, payload: object): Promise<void> => {
@@ -198,6 +203,30 @@ describe('the console', () => {
       await tab.page.emulateMedia({ colorScheme: 'light' });
     }
     assert.deepEqual([tab.errors, tab.foreign], [[], []]);
+  });
+
+  it('draws only the rows in sight, loads more as it is scrolled, and keeps up with a burst of events', async () => {
+    const tail = await newTab();
+    await tail.signIn(server.adminKey, 'events');
+    const sent: string[] = [];
+    while (sent.length < MANY) {
+      const messages = Array.from({ length: 25 }, () =>
+        taskRequest('lancelot', { payload: { task: 'intel.weather' } }),
+      );
+      await lancelot.call('POST', '/v1/messages', { messages });
+      sent.push(...messages.map(({ id }) => id));
+    }
+    await tail.page.locator(`.list a[title="${sent.at(-1)}"]`).waitFor();
+    const tab = await newTab();
+    await tab.signIn(server.adminKey, 'tasks?type=intel.weather');
+    const list = tab.page.getByRole('grid');
+    await eventually(async () => assert.equal(await list.getAttribute('aria-rowcount'), '100'));
+    for (let pages = 2; pages <= 6; pages++) {
+      await tab.page.evaluate("document.querySelector('.list').scrollTop = 1e9");
+      await eventually(async () => assert.ok(Number(await list.getAttribute('aria-rowcount')) >= pages * 100));
+    }
+    assert.ok((await tab.page.locator('.list .row').count()) < 60);
+    assert.deepEqual([tab.errors, tail.errors], [[], []]);
   });
 
   it('says that the server is gone, and goes on by itself when it is back', async () => {

@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals';
-import { callRaw, isGone, markGone } from './call.ts';
+import { callRaw, isGone } from './call.ts';
 
 export interface ParleyEvent {
   id: string;
@@ -38,32 +38,40 @@ const push = (event: ParleyEvent): void => {
   _timer ??= setTimeout(deliver, BATCH_MS);
 };
 
-/** Reads server-sent events with a key in the header, which `EventSource` cannot send. */
+interface StreamPiece {
+  id: string;
+  event: string;
+  /** Empty where a piece only says where the stream is. */
+  data: string;
+}
+
+/** Reads server-sent events with a key in the header, which `EventSource` cannot send. Gives how long to wait for more. */
 export const readStream = async (
   path: string,
   lastId: string | undefined,
   abort: AbortSignal,
-  onEvent: (event: { id: string; event: string; data: string }) => void,
-): Promise<void> => {
+  onPiece: (piece: StreamPiece) => void,
+): Promise<number> => {
   const response = await callRaw('GET', path, {
     signal: abort,
     headers: { accept: 'text/event-stream', ...(lastId !== undefined && { 'last-event-id': lastId }) },
   });
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
-  let rest = '';
+  let [rest, retryMs] = ['', RETRY_MS];
   for (;;) {
     const { done, value } = (await reader?.read()) ?? { done: true, value: undefined };
-    if (done) return;
+    if (done) return retryMs;
     const blocks = (rest + value).split(/\r?\n\r?\n/);
     rest = blocks.pop() ?? '';
     for (const block of blocks) {
-      const fields = { id: '', event: 'message', data: '' };
+      const piece = { id: '', event: 'message', data: '' };
       for (const line of block.split(/\r?\n/)) {
         const [, name = '', text = ''] = /^(\w+): ?(.*)$/s.exec(line) ?? [];
-        if (name === 'data') fields.data += fields.data === '' ? text : `\n${text}`;
-        else if (name === 'id' || name === 'event') fields[name] = text;
+        if (name === 'data') piece.data += piece.data === '' ? text : `\n${text}`;
+        else if (name === 'id' || name === 'event') piece[name] = text;
+        else if (name === 'retry') retryMs = Number(text) || RETRY_MS;
       }
-      if (fields.data !== '') onEvent(fields);
+      onPiece(piece);
     }
   }
 };
@@ -74,21 +82,21 @@ export const followEvents = (): (() => void) => {
   const follow = async (): Promise<void> => {
     let lastId: string | undefined;
     while (!abort.signal.aborted) {
+      let waitMs = RETRY_MS;
       try {
-        const opened = readStream('v1/events', lastId, abort.signal, ({ id, data }) => {
+        const reading = readStream('v1/events', lastId, abort.signal, ({ id, data }) => {
+          isLive.value = true;
           if (id !== '') lastId = id;
-          push(JSON.parse(data) as ParleyEvent);
+          if (data !== '') push(JSON.parse(data) as ParleyEvent);
         });
-        isLive.value = true;
-        await opened;
-        // A server that ends its streams is about to stop, or to be replaced.
-        if (!abort.signal.aborted) markGone();
+        // On AWS an answer is a piece of the stream; elsewhere it ends with the server, which the next call notices.
+        waitMs = await reading;
       } catch {
+        isLive.value = false;
         // A position that the log no longer has: go on from now.
         if (!isGone.peek()) lastId = undefined;
       }
-      isLive.value = false;
-      await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+      await new Promise((resolve) => setTimeout(resolve, waitMs));
     }
   };
   void follow();

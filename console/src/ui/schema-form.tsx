@@ -40,7 +40,7 @@ export const SchemaForm = ({ schema, value, problem }: FormProps) => {
     );
   }
   if (schema?.properties) return <ObjectFields schema={schema} value={value} problem={problem} />;
-  return <JsonField label="JSON, or plain text" value={value} problem={problem} />;
+  return <JsonField label="Text or JSON" value={value} problem={problem} />;
 };
 
 const ObjectFields = ({ schema, value, problem }: FormProps & { schema: JsonSchema }) => {

@@ -29,7 +29,7 @@ export const TurnStream = ({ id }: { id: string }) => {
       fresh = '';
     }, SHOW_MS);
     readStream(`v1/turns/${encodeURIComponent(id)}/stream`, undefined, abort.signal, ({ event, data }) => {
-      if (event === 'chunk') fresh += toText(data);
+      if (event === 'chunk' && data !== '') fresh += toText(data);
       else if (event === 'end') isOver.value = true;
     }).catch(() => {});
     return () => {
