@@ -31,3 +31,5 @@ const fetchNode = (version: string, kept: string): void => {
 
 /** The oldest that the packages promise to run on. */
 export const OLDEST_NODE = { sdk: '20.3.0', server: '22.13.0' };
+/** The newest that they are tested on. */
+export const NEWEST_NODE = '26.10.0';

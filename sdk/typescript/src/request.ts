@@ -106,8 +106,9 @@ export class RequestHandle<Output = Json> {
     }
   }
 
-  status(options: { signal?: AbortSignal | undefined; waitSeconds?: number } = {}): Promise<TaskStatus> {
+  async status(options: { signal?: AbortSignal | undefined; waitSeconds?: number } = {}): Promise<TaskStatus> {
     const { signal, waitSeconds } = options;
+    await this.accepted;
     return this.#transport.call<TaskStatus>('GET', this.#path(), {
       query: { wait: waitSeconds },
       signal,
@@ -115,7 +116,8 @@ export class RequestHandle<Output = Json> {
     });
   }
 
-  cancel(): Promise<TaskStatus> {
+  async cancel(): Promise<TaskStatus> {
+    await this.accepted;
     return this.#transport.call<TaskStatus>('POST', this.#path('/cancel'));
   }
 
