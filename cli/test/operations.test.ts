@@ -129,6 +129,34 @@ describe('parley tasks', () => {
   });
 });
 
+describe('parley agents and queues', () => {
+  it('pauses, resumes and drains an agent, which then gets no task, or some again', async () => {
+    const [agent, capability] = [newName(), newName()];
+    const worker = await server.agent(agent, { dialect: 'native', capabilities: [capability] });
+    assert.match(await succeeds(['agents', 'pause', agent, '--reason', 'new model', '--for', '10m']), /paused$/m);
+    await submit(capability, 1);
+    assert.deepEqual(await worker.claim(), []);
+    assert.match(await succeeds(['agents', 'list']), new RegExp(`^${agent}\tnative\tpaused\t`, 'm'));
+    const { paused } = JSON.parse(await succeeds(['agents', 'drain', agent, '--json']));
+    assert.equal(paused.action, 'drain');
+    await succeeds(['agents', 'resume', agent]);
+    assert.equal((await worker.claim()).length, 1);
+  });
+
+  it('pauses and resumes the queue of a capability', async () => {
+    const capability = newName();
+    const worker = await server.agent(newName(), { dialect: 'native', capabilities: [capability] });
+    const requester = await server.agent(newName(), { dialect: 'native' });
+    await requester.send({ kind: 'request', id: randomUUID(), capability, input: {} });
+    const queue = `capability:${capability}`;
+    assert.equal(await succeeds(['queues', 'pause', queue]), `${queue} is paused\n`);
+    assert.deepEqual(await worker.claim(), []);
+    assert.match(await succeeds(['queues', '--capability', capability]), new RegExp(`^${queue} \\(paused\\)\t1\t`));
+    assert.equal(await succeeds(['queues', 'resume', queue]), `${queue} goes on\n`);
+    assert.equal((await worker.claim()).length, 1);
+  });
+});
+
 describe('parley keys', () => {
   it('makes, lists, replaces and ends keys of operators and agents', async () => {
     const name = newName();
