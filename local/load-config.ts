@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { type Config, ConfigError, defineConfig } from '../shared/config/config.ts';
@@ -11,8 +11,11 @@ export const loadConfig = async (file: string | undefined): Promise<Config> => {
 };
 
 /** Reads it once more: Node.js keeps a module by its address. */
-export const reloadConfig = async (file = OWN_CONFIG): Promise<Config> =>
-  defineConfig(file.endsWith('.json') ? readJson(file) : await importModule(file, `?read=${Date.now()}`));
+export const reloadConfig = async (file = OWN_CONFIG): Promise<Config> => {
+  // In a package it is a part of the program.
+  if (!existsSync(file)) throw new StartError(`There is no ${file} to read again. Name a file with --config.`);
+  return defineConfig(file.endsWith('.json') ? readJson(file) : await importModule(file, `?read=${Date.now()}`));
+};
 
 const OWN_CONFIG = fileURLToPath(new URL('../parley.config.ts', import.meta.url));
 

@@ -31,7 +31,10 @@ const reload = async ({ file, log, getConfig, setConfig }: ReloadTarget): Promis
     setConfig(config);
     log('info', 'configuration reloaded', { file });
   } catch (error) {
-    log('error', 'configuration refused, the old one stays', { file, cause: String(error) });
+    log('error', 'configuration refused, the old one stays', {
+      file,
+      cause: error instanceof Error ? error.message : String(error),
+    });
   }
 };
 

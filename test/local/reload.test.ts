@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { eventually } from '../support/eventually.ts';
@@ -39,9 +39,12 @@ describe('SIGHUP', () => {
       assert.match(server.stderr(), /tasks\.leaseMs.*colour/);
       assert.deepEqual(await listDomains(server), ['kitchen', 'garden']);
 
+      rmSync(file);
+      reload(server);
+      await eventually(() => assert.match(server.stderr(), /There is no .* to read again/));
       writeFileSync(file, '{ not even');
       reload(server);
-      await eventually(() => assert.equal(countLines(server, 'configuration refused'), 2));
+      await eventually(() => assert.equal(countLines(server, 'configuration refused'), 3));
       write({ projects: { default: { domains: KITCHEN } } });
       reload(server);
       await eventually(async () => assert.deepEqual(await listDomains(server), ['kitchen']));
