@@ -259,15 +259,21 @@ export const defineOpenRoute = (
   handle: ({ deps, params }) => handle(deps, params),
 });
 
-/** A number of seconds to wait, in milliseconds. */
-export const waitSeconds = (seconds: number) =>
-  z
-    .string()
-    .refine((text) => /^\d{1,3}(\.\d{1,3})?$/.test(text), 'must be a number of seconds')
-    .transform((text) => Number(text) * 1000)
-    .refine((ms) => ms <= seconds * 1000, `must be at most ${seconds} seconds`)
-    .default(0)
-    .meta({ type: 'number', minimum: 0, maximum: seconds, description: 'seconds to wait' });
+/** Of any call: on AWS, a function that waits longer cannot answer. */
+const MAX_WAIT_SECONDS = 25;
+const WAIT_DESCRIPTION = 'seconds to wait';
+
+/** In a query: a number of seconds, in milliseconds. */
+export const waitQuery = z
+  .string()
+  .refine((text) => /^\d{1,3}(\.\d{1,3})?$/.test(text), 'must be a number of seconds')
+  .transform((text) => Number(text) * 1000)
+  .refine((ms) => ms <= MAX_WAIT_SECONDS * 1000, `must be at most ${MAX_WAIT_SECONDS} seconds`)
+  .default(0)
+  .meta({ type: 'number', minimum: 0, maximum: MAX_WAIT_SECONDS, description: WAIT_DESCRIPTION });
+
+/** In a body. */
+export const waitField = z.number().min(0).max(MAX_WAIT_SECONDS).default(0).describe(WAIT_DESCRIPTION);
 
 export const boundedCount = (most: number, otherwise: number, least = 1) =>
   z

@@ -283,7 +283,7 @@ describe('durable consumer', () => {
     for (const wanted of [
       { max: 0 },
       { max: 501 },
-      { wait: 21 },
+      { wait: 26 },
       { wait: -1 },
       { lease: 0 },
       { lease: 1e9 },

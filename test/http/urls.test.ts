@@ -39,7 +39,7 @@ const refused: [method: string, path: string, code: ParleyErrorCode][] = [
   ['GET', '/v1/dead-letters?cursor=yesterday', 'invalid_request'],
   ['GET', '/v1/events?after=yesterday', 'invalid_request'],
   ['GET', '/v1/events?after=-1', 'invalid_request'],
-  ['GET', '/v1/inbox?agent=requester&wait=21', 'invalid_request'],
+  ['GET', '/v1/inbox?agent=requester&wait=26', 'invalid_request'],
   ['GET', '/v1/inbox?agent=requester&wait=-1', 'invalid_request'],
   ['GET', '/v1/inbox?agent=requester&wait=soon', 'invalid_request'],
   ['GET', '/v1/inbox?agent=requester&max=0', 'invalid_request'],

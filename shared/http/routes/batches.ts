@@ -8,7 +8,7 @@ import { jsonObject } from '../../kernel/json/parse-or-throw.ts';
 import { BATCH_ENDS } from '../../model/batch.ts';
 import { cancelBatch } from '../../workflows/batches/batch-lifecycle.ts';
 import { createBatch } from '../../workflows/batches/create-batch.ts';
-import { defineRoute, largeBodyLimit, type Route, waitSeconds } from '../route.ts';
+import { defineRoute, largeBodyLimit, type Route, waitQuery } from '../route.ts';
 import { changeBody, NoticesView, onBehalfOf } from './common-fields.ts';
 import {
   agentName,
@@ -84,7 +84,7 @@ export const batchRoutes: Route[] = [
     method: 'GET',
     path: '/v1/batches/{id}',
     summary: 'Get a batch with the result of each task. With `wait`, the response comes when the batch ends',
-    query: z.strictObject({ wait: waitSeconds(25) }),
+    query: z.strictObject({ wait: waitQuery }),
     responses: { 200: { description: 'The batch', schema: BatchView }, 404: { description: 'No such batch' } },
     handle: async ({ deps, caller, params, query, longPoll }) => {
       const id = toCanonicalId(params.id ?? '');

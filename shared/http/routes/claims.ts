@@ -4,7 +4,7 @@ import { boundedArray } from '../../kernel/json/bounded-schemas.ts';
 import { jsonObject } from '../../kernel/json/parse-or-throw.ts';
 import { claimOnce } from '../../tasks/commands/claim-once.ts';
 import { claimTasks, encodeClaimedTasks } from '../../tasks/commands/claim-tasks.ts';
-import { createTaskLogger, defineRoute, largeBodyLimit, type Route } from '../route.ts';
+import { createTaskLogger, defineRoute, largeBodyLimit, type Route, waitField } from '../route.ts';
 import {
   instanceIdField,
   leaseSeconds,
@@ -30,7 +30,7 @@ export const claimRoutes: Route[] = [
     body: z
       .strictObject({
         max: z.number().int().min(1).max(10).default(1),
-        wait: z.number().min(0).max(20).default(0).describe('seconds to wait for a task'),
+        wait: waitField,
         domains: boundedArray(z.string().max(64), { max: 64 }).optional().describe('only these domains of the agent'),
         capabilities: boundedArray(z.string().max(128), { max: 256 })
           .optional()

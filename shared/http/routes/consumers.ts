@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { acknowledgeEvents, MAX_EVENTS, seekConsumer, takeEvents } from '../../events/consume-events.ts';
 import { type Consumer, type ConsumerConfig, consumerRef, listConsumers, RECEIPT } from '../../events/consumer.ts';
 import { toIso } from '../../ports/clock.ts';
-import { defineRoute, type Route } from '../route.ts';
+import { defineRoute, type Route, waitField } from '../route.ts';
 import { EventView } from './events.ts';
 
 const ConsumerView = z
@@ -63,7 +63,7 @@ export const consumerRoutes: Route[] = [
     ingress: 'none',
     body: z.strictObject({
       max: z.number().int().min(1).max(MAX_EVENTS).default(100),
-      wait: boundedSeconds(0, 20, 0).describe('seconds to wait for events'),
+      wait: waitField,
       lease: boundedSeconds(1, 43_200, 60).describe(
         'the lease in seconds. Without an acknowledgement the events then go to another instance',
       ),

@@ -15,7 +15,7 @@ import {
   toGraphSummary,
 } from '../../workflows/graphs/graph-view.ts';
 import { buildGraphQuery } from '../../workflows/graphs/list-graphs.ts';
-import { defineRoute, largeBodyLimit, type Route, waitSeconds } from '../route.ts';
+import { defineRoute, largeBodyLimit, type Route, waitQuery } from '../route.ts';
 import { NoticesView, onBehalfOf } from './common-fields.ts';
 import {
   agentName,
@@ -83,7 +83,7 @@ export const graphRoutes: Route[] = [
     method: 'GET',
     path: '/v1/graphs/{id}',
     summary: 'Get a graph with the status of each node. With `wait`, the response comes when the graph ends',
-    query: z.strictObject({ wait: waitSeconds(25) }),
+    query: z.strictObject({ wait: waitQuery }),
     responses: { 200: { description: 'The graph', schema: GraphView }, 404: { description: 'No such graph' } },
     handle: async ({ deps, caller, params, query, longPoll }) => {
       const id = toCanonicalId(params.id ?? '');

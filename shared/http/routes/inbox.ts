@@ -3,7 +3,7 @@ import { assertScope, hasScope, resolveActor } from '../../identity/auth/authent
 import { boundedArray } from '../../kernel/json/bounded-schemas.ts';
 import { acknowledgeEntries } from '../../messaging/inbox/acknowledge.ts';
 import { readInbox } from '../../messaging/inbox/read-inbox.ts';
-import { boundedCount, defineRoute, type Route, waitSeconds } from '../route.ts';
+import { boundedCount, defineRoute, type Route, waitQuery } from '../route.ts';
 import { instanceIdField, onBehalfOf, readerDialectField, TraceView, wireMessageSchema } from './common-fields.ts';
 
 const Inbox = z
@@ -21,7 +21,7 @@ export const inboxRoutes: Route[] = [
     summary: 'Read the inbox, oldest first. Entries stay until they are acknowledged',
     query: z.strictObject({
       max: boundedCount(100, 20),
-      wait: waitSeconds(20),
+      wait: waitQuery,
       mode: z.enum(['read', 'take']).default('read').describe('`take` acknowledges the entries that it returns'),
       instance: instanceIdField.describe('the instance of the agent. Entries for another live instance are left out'),
       dialect: readerDialectField,

@@ -13,7 +13,7 @@ import { jsonObject, parseOrThrow } from '../../kernel/json/parse-or-throw.ts';
 import { NatsEnvelope } from '../../nats/nats-message.ts';
 import { PRIORITIES } from '../../ports/queues.ts';
 import { toProblem, toPublicError } from '../problem.ts';
-import { createTaskLogger, defineKeyRoute, largeBodyLimit, type Route, waitSeconds } from '../route.ts';
+import { createTaskLogger, defineKeyRoute, largeBodyLimit, type Route, waitQuery } from '../route.ts';
 import { NoticesView } from './common-fields.ts';
 
 const AcceptedMessage = z
@@ -80,7 +80,7 @@ export const messageRoutes: Route[] = [
     access: 'any-key',
     bodyBytes: largeBodyLimit,
     ingress: 'each',
-    query: z.strictObject({ wait: waitSeconds(25) }),
+    query: z.strictObject({ wait: waitQuery }),
     body: jsonObject,
     describeBody: buildBodySchema,
     responses: {

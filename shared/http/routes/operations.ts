@@ -8,7 +8,7 @@ import {
   toOperationView,
 } from '../../workflows/operations/operation-view.ts';
 import { previewOperation, startOperation, stopOperation } from '../../workflows/operations/start-operation.ts';
-import { defineRoute, type Route, waitSeconds } from '../route.ts';
+import { defineRoute, type Route, waitQuery } from '../route.ts';
 import { changeReason } from './common-fields.ts';
 import {
   CountView,
@@ -91,7 +91,7 @@ export const operationRoutes: Route[] = [
     method: 'GET',
     path: '/v1/operations/{id}',
     summary: 'Get the progress of a bulk operation. With `wait`, the response comes when it ends',
-    query: z.strictObject({ wait: waitSeconds(25) }),
+    query: z.strictObject({ wait: waitQuery }),
     responses: { 200: { description: 'The operation', schema: OperationView }, ...notFound },
     handle: async ({ deps, caller, params: { id = '' }, query, longPoll }) => {
       const operation = await awaitOperation(deps, caller, id, query.wait, longPoll.startWait(query.wait));

@@ -20,7 +20,7 @@ import { canReadTask } from '../../tasks/queries/can-read-task.ts';
 import { getTask, isInProgress } from '../../tasks/queries/get-task.ts';
 import { buildTaskQuery } from '../../tasks/queries/list-tasks.ts';
 import { encodeTask, loadTaskView, TaskView, toPausedQueueView, toTaskView } from '../../tasks/queries/task-view.ts';
-import { defineRoute, largeBodyLimit, type Route, waitSeconds } from '../route.ts';
+import { defineRoute, largeBodyLimit, type Route, waitQuery } from '../route.ts';
 import { artifactRoutes } from './artifacts.ts';
 import { changeBody, leaseSeconds, NoticesView, onBehalfOf, toLeaseMs } from './common-fields.ts';
 import { deadLetterRoutes } from './dead-letters.ts';
@@ -70,7 +70,7 @@ export const taskRoutes: Route[] = [
       'Request a task with a Task Format message. With `wait`, the response comes when the task ends or asks for input',
     bodyBytes: largeBodyLimit,
     ingress: 'each',
-    query: z.strictObject({ wait: waitSeconds(25) }),
+    query: z.strictObject({ wait: waitQuery }),
     body: TaskFormatRequest,
     responses: {
       200: { description: 'The task has ended, or asks for input', schema: TaskView.extend(NoticesView.shape) },
@@ -105,7 +105,7 @@ export const taskRoutes: Route[] = [
     summary:
       'Get a task with its result and timeline. With `wait`, the response comes when the task ends or asks for input',
     query: z.strictObject({
-      wait: waitSeconds(25),
+      wait: waitQuery,
       dialect: z
         .string()
         .max(64)

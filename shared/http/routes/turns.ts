@@ -31,7 +31,7 @@ import { stopTurn } from '../../turns/lifecycle/stop-turn.ts';
 import { getAgentState, getStoppableTurn, getTurn, getTurnDetails } from '../../turns/queries/get-turn.ts';
 import { buildTurnQuery, TURN_STATUSES } from '../../turns/queries/list-turns.ts';
 import { receiveReport } from '../../turns/tool-calls/receive-report.ts';
-import { defineRoute, largeBodyLimit, type Route, recordBodyLimit } from '../route.ts';
+import { defineRoute, largeBodyLimit, type Route, recordBodyLimit, waitField } from '../route.ts';
 import { onBehalfOf, wireMessageSchema } from './common-fields.ts';
 import {
   agentName,
@@ -151,7 +151,7 @@ export const turnRoutes: Route[] = [
     ingress: 'none',
     body: z.strictObject({
       agent_id: onBehalfOf,
-      wait: z.number().min(0).max(20).default(0).describe('seconds to wait for a turn'),
+      wait: waitField,
       lease_id: z
         .string()
         .min(1)
