@@ -155,6 +155,7 @@ const buildTaskEvent = (
     from: task.from,
     attempt: task.attempt,
     traceparent: task.traceparent,
+    conversationId: task.conversation,
     to: task.to,
     agent: task.holder ?? (type === 'task.retrying' ? task.error?.agent : undefined),
     ...(type === 'task.progress' && buildEventProgress(task)),

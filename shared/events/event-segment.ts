@@ -1,6 +1,7 @@
 import type { Caller } from '../identity/auth/authenticate.ts';
 import { matchesTypes, type ParleyEvent } from '../ports/events.ts';
 import { canReadEvent, listNamedAgents } from './can-read-event.ts';
+import { type EventSubject, hasSubject, matchesSubject } from './event-subject.ts';
 
 /** Encoded once for all followers. */
 export class EventSegment {
@@ -26,13 +27,13 @@ export class EventSegment {
     }
   }
 
-  renderForCaller(caller: Caller, types: readonly string[] | undefined): string {
+  renderForCaller(caller: Caller, types: readonly string[] | undefined, subject: EventSubject = {}): string {
     // Keyed by the registration, which is read again when it changes.
     const hearer = caller.role === 'admin' ? caller.role : caller.registered;
     const texts = this.#texts.get(hearer) ?? new Map<string, string>();
     this.#texts.set(hearer, texts);
-    const asked = types?.join(',') ?? '*';
-    const text = texts.get(asked) ?? this.#render(caller, types);
+    const asked = (types?.join(',') ?? '*') + (hasSubject(subject) ? JSON.stringify(subject) : '');
+    const text = texts.get(asked) ?? this.#render(caller, types, subject);
     texts.set(asked, text);
     return text;
   }
@@ -49,10 +50,15 @@ export class EventSegment {
     return places;
   }
 
-  #render(caller: Caller, types: readonly string[] | undefined): string {
+  #render(caller: Caller, types: readonly string[] | undefined, subject: EventSubject): string {
     const readable = this.#listCandidates(caller).filter((at) => {
       const event = this.#events[at];
-      return event !== undefined && matchesTypes(types, event.type) && canReadEvent(caller, event);
+      return (
+        event !== undefined &&
+        matchesTypes(types, event.type) &&
+        matchesSubject(subject, event) &&
+        canReadEvent(caller, event)
+      );
     });
     // Only the last event has an id: a reader that reconnects within a segment gets it again.
     return readable

@@ -276,6 +276,11 @@ export const waitQuery = z
 export const waitField = z.number().min(0).max(MAX_WAIT_SECONDS).default(0).describe(WAIT_DESCRIPTION);
 
 export const boundedCount = (most: number, otherwise: number, least = 1) =>
+  limitedCount(most, least)
+    .default(otherwise)
+    .meta({ type: 'integer', minimum: least, maximum: most, description: `default ${otherwise}` });
+
+export const limitedCount = (most: number, least = 1) =>
   z
     .string()
     .refine(
@@ -283,8 +288,7 @@ export const boundedCount = (most: number, otherwise: number, least = 1) =>
       `must be a whole number from ${least} to ${most}`,
     )
     .transform(Number)
-    .default(otherwise)
-    .meta({ type: 'integer', minimum: least, maximum: most, description: `default ${otherwise}` });
+    .meta({ type: 'integer', minimum: least, maximum: most });
 
 /** Of pages that one call looks for in a bounded part of the event log. */
 export const SCANNED_PAGE_DESCRIPTION = 'A page. With a `cursor` there may be more, even if the page is short or empty';

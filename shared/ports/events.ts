@@ -22,13 +22,20 @@ export interface EventReadOptions {
   after?: string;
   until?: string;
   /** A type or a prefix with a star: `task.*`. */
-  types?: string[];
+  types?: string[] | undefined;
+  /** Which of these. */
+  where?: ((event: ParleyEvent) => boolean) | undefined;
   newestFirst?: boolean;
   limit: number;
 }
 
 export const matchesTypes = (types: readonly string[] | undefined, type: string): boolean =>
   !types || types.some((wanted) => (wanted.endsWith('*') ? type.startsWith(wanted.slice(0, -1)) : wanted === type));
+
+export const isWantedEvent = (
+  { types, where }: Pick<EventReadOptions, 'types' | 'where'>,
+  event: ParleyEvent,
+): boolean => matchesTypes(types, event.type) && (where === undefined || where(event));
 
 export interface Events {
   /** Resolves when durable. An event published twice may be read twice. */

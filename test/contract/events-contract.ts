@@ -78,6 +78,20 @@ export const eventsContract = (name: string, open: Open): void => {
       assert.deepEqual((await events.read(project, { types: [], limit: 3 })).events, []);
     });
 
+    it('are chosen by what they hold, in either direction, and the cursor moves past the others', async (t) => {
+      const { events } = (await open(t)).ports;
+      const project = unique('p');
+      await events.publish(numbered(project, 6));
+      await events.publish(numbered(project, 12).slice(6));
+      const where = ({ data }: ParleyEvent) => Number(data.number) % 4 === 1;
+      const first = await events.read(project, { where, limit: 2 });
+      assert.deepEqual(ids(first.events), ['1', '5']);
+      const rest = await events.read(project, { where, after: first.cursor, limit: 2 });
+      assert.deepEqual([ids(rest.events), rest.cursor], [['9'], await events.getEnd(project)]);
+      const back = await events.read(project, { where, types: ['task.claimed'], newestFirst: true, limit: 9 });
+      assert.deepEqual(ids(back.events), ['5', '1']);
+    });
+
     it('are chosen by the beginning of their type, where it ends with a star', async (t) => {
       const { events } = (await open(t)).ports;
       const project = unique('p');

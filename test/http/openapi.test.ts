@@ -265,7 +265,7 @@ describe('GET /openapi.json', () => {
     const inbox = paths['/v1/inbox']?.get?.parameters ?? [];
     const typeOf = (name: string) => inbox.find((parameter) => parameter.name === name)?.schema;
     assert.partialDeepStrictEqual(typeOf('max'), { type: 'integer', minimum: 1, maximum: 100 });
-    assert.partialDeepStrictEqual(typeOf('wait'), { type: 'number', minimum: 0, maximum: 20 });
+    assert.partialDeepStrictEqual(typeOf('wait'), { type: 'number', minimum: 0, maximum: 25 });
     assert.deepEqual(Object.keys(paths['/v1/events']?.get?.responses['200']?.content ?? {}), [
       'application/json',
       'text/event-stream',

@@ -5,7 +5,7 @@ import {
   type EventPage,
   type EventReadOptions,
   type Events,
-  matchesTypes,
+  isWantedEvent,
   type ParleyEvent,
 } from '../../ports/events.ts';
 import type { Item, Records, Ref } from '../../ports/records.ts';
@@ -128,7 +128,7 @@ const MAX_SCANNED = 1000;
 const BATCHES_PER_QUERY = 20;
 
 const readPage = async (log: EventLogOptions, project: string, options: EventReadOptions): Promise<EventPage> => {
-  const { types, limit, newestFirst = false } = options;
+  const { limit, newestFirst = false } = options;
   const until = options.until === undefined ? undefined : parseCursor(options.until);
   const events: ParleyEvent[] = [];
   let position =
@@ -146,7 +146,7 @@ const readPage = async (log: EventLogOptions, project: string, options: EventRea
       const seq = Number(sk);
       for (const { event, next } of listEventsFrom(seq, batch, position, newestFirst)) {
         if (isPastPosition(next, until, newestFirst)) return { events, cursor: formatCursor(position) };
-        if (matchesTypes(types, event.type)) events.push(event);
+        if (isWantedEvent(options, event)) events.push(event);
         position = next;
         looked += 1;
         bytes += JSON.stringify(event.data).length;

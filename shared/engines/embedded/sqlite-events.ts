@@ -1,7 +1,7 @@
 import type { StatementSync } from 'node:sqlite';
 import { ParleyError } from '../../kernel/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
-import { type EventReadOptions, type Events, matchesTypes, type ParleyEvent } from '../../ports/events.ts';
+import { type EventReadOptions, type Events, isWantedEvent, type ParleyEvent } from '../../ports/events.ts';
 import {
   assertNotAheadOfLog,
   findFirstSeqAt,
@@ -80,10 +80,8 @@ export class EventStore {
     }
   }
 
-  read(
-    project: string,
-    { after, until, types, newestFirst, limit }: EventReadOptions,
-  ): { events: ParleyEvent[]; next: LogPosition } {
+  read(project: string, options: EventReadOptions): { events: ParleyEvent[]; next: LogPosition } {
+    const { after, until, newestFirst, limit } = options;
     const from = after === undefined ? (newestFirst ? this.getEnd(project) : OLDEST_POSITION) : parseCursor(after);
     const last = until === undefined ? undefined : parseCursor(until);
     const events: ParleyEvent[] = [];
@@ -91,7 +89,7 @@ export class EventStore {
     let looked = 0;
     for (const step of newestFirst ? this.#iterateBackwards(project, from) : this.#iterateForwards(project, from)) {
       if (isPastPosition(step.next, last, newestFirst)) break;
-      if (matchesTypes(types, step.event.type)) events.push(step.event);
+      if (isWantedEvent(options, step.event)) events.push(step.event);
       next = step.next;
       looked += 1;
       if (events.length === limit || looked === MAX_SCANNED) break;

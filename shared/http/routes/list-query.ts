@@ -16,7 +16,7 @@ export const commaSeparated = <const T extends string>(values: readonly T[]) =>
     .pipe(z.array(z.enum(values)).min(1))
     .meta({ type: 'string', description: `one or several of ${values.join(', ')}, with commas between` });
 
-const time = (description: string) =>
+export const time = (description: string) =>
   z.iso
     .datetime({ offset: true })
     .transform((text) => Date.parse(text))
