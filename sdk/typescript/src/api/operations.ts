@@ -207,7 +207,7 @@ export interface Operations {
   /** Read the next events of a consumer. They belong to this instance until it acknowledges them or their lease expires */
   readConsumerEvents: { args: { name: string; body: Schemas['ReadConsumerEventsRequest'] }; result: Schemas['ReadConsumerEventsResponse'] };
   /** Read the event log after a cursor. With `Accept: text/event-stream`, stream it from now or from `Last-Event-ID` */
-  readEvents: { args: { type?: string; after?: string; limit?: number }; result: Schemas['ReadEventsResponse'] };
+  readEvents: { args: { type?: string; task?: string; agent?: string; domain?: string; conversation?: string; after?: string; since?: string; last?: number; limit?: number }; result: Schemas['ReadEventsResponse'] };
   /** Read the inbox, oldest first. Entries stay until they are acknowledged */
   readInbox: { args: { max?: number; wait?: number; mode?: 'read' | 'take'; instance?: string; dialect?: 'common-ground' | 'message-routing' | 'round-table' | 'agent-os' | 'native' | 'a2a' | 'task-format'; claim?: 'true' | 'false'; agent?: string }; result: Schemas['Inbox'] };
   /** Release a claimed task to its queue. The attempt does not count. Only the holder and admin keys may do this */

@@ -851,7 +851,7 @@ export interface Schemas {
   };
   ClaimTasksRequest: {
     max?: number;
-    /** seconds to wait for a task */
+    /** seconds to wait */
     wait?: number;
     /** only these domains of the agent */
     domains?: string[];
@@ -1498,7 +1498,7 @@ export interface Schemas {
   LeaseTurnRequest: {
     /** the agent, if an admin key acts for it */
     agent_id?: string;
-    /** seconds to wait for a turn */
+    /** seconds to wait */
     wait?: number;
     /** makes the lease repeatable: the same id returns the same turn */
     lease_id?: string;
@@ -1604,7 +1604,7 @@ export interface Schemas {
   };
   ReadConsumerEventsRequest: {
     max?: number;
-    /** seconds to wait for events */
+    /** seconds to wait */
     wait?: number;
     /** the lease in seconds. Without an acknowledgement the events then go to another instance */
     lease?: number;
