@@ -56,6 +56,8 @@ const HTTP_TIMEOUT_S = 29;
 
 const DISPATCH_ACCESS: FunctionAccess = {
   table: [...READ_ACTIONS, 'PutItem', 'UpdateItem', 'DeleteItem'],
+  // The webhooks of a project, and the agents that Parley calls.
+  indexes: ['byList'],
   queues: ['SendMessage'],
   relayQueues: ['SendMessage'],
   delayQueue: ['SendMessage'],
@@ -169,7 +171,8 @@ export const FUNCTIONS = {
     access: {
       table: [...READ_ACTIONS, 'PutItem', 'UpdateItem', 'DeleteItem', 'ConditionCheckItem'],
       indexes: ['byList', 'byHolder', 'byCreation'],
-      queues: ['SendMessage'],
+      // It claims for agents that it calls.
+      queues: ['SendMessage', 'ReceiveMessage', 'DeleteMessage', 'ChangeMessageVisibility'],
       content: CONTENT_ACTIONS,
     },
   },

@@ -122,6 +122,7 @@ const createDelivery = async ({ records, newId }: Deps, delivery: NewItem<Delive
 /** A later one may be there already. */
 const putListing = async ({ records, newId }: Deps, listing: NewItem<TaskListing>): Promise<void> => {
   const { version, taskCreatedAt, project, id, pk: _pk, sk: _sk, ...set } = listing;
+  if (version === 1 && (await records.create<TaskListing>(listing, newId())).outcome === 'written') return;
   const ref = listingRef(project, id);
   const isOlder = or(lessThan('version', version), lessThan('taskCreatedAt', taskCreatedAt));
   const change = { if: isOlder, set: { ...set, version, taskCreatedAt } };

@@ -37,11 +37,10 @@ export const computeTaskEffects = ({ before, after }: RecordChange<Task>): Effec
   for (const message of buildNatsNotifications(taken, after)) effects.push({ kind: 'enqueue', message });
   const deliveries = buildDeliveries(before, after);
   if (concernsCalledAgent(taken)) effects.push({ kind: 'wakeAgentCallers', task: after });
-  const isPushed = findDialect(after.dialect)?.describeForListing !== undefined;
   for (const type of taken) {
     const event = buildTaskEvent(type, before, after, deliveries);
     effects.push({ kind: 'publish', event });
-    if (isPushed) effects.push({ kind: 'push', taskId: after.id, event });
+    if (after.hasPush) effects.push({ kind: 'push', taskId: after.id, event });
   }
   for (const entry of buildHistoryEntries(before, after)) effects.push({ kind: 'appendHistory', entry });
   for (const delivery of deliveries) effects.push({ kind: 'deliver', delivery });

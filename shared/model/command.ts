@@ -81,6 +81,8 @@ export interface TaskRequestCommand extends BaseMessage {
   retry?: RetryPolicy;
   /** If the dialect differs from the configuration. */
   maxAttempts?: number;
+  /** Its changes are pushed. */
+  hasPush?: true;
   /** Of the message itself. */
   trace?: Trace;
   baggage?: string;

@@ -164,6 +164,8 @@ export interface Task extends Item {
   deliveryTarget?: 'nats' | 'both';
   /** Its requester is on NATS. */
   fromNats?: true;
+  /** Its changes are pushed to those who asked for that. */
+  hasPush?: true;
   /** Its requester gets all reports in its inbox, or the progress. */
   reportsToInbox?: true | 'progress';
   /** Set if its worker finds the request in its inbox. */

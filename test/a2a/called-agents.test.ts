@@ -62,7 +62,7 @@ describe('An agent that speaks A2A as a server', () => {
     assert.equal(input.prompt, 'Which ocean?');
     assert.equal((await asker.call('POST', `/v1/tasks/${id}/input`, { input: 'the Atlantic' })).status, 202);
     const { result } = await until(id, 'completed');
-    assert.equal(result, 'It is the Atlantic.');
+    assert.equal(result, 'It is "the Atlantic".');
     assert.equal(sent().length, 2);
   });
 

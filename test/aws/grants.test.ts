@@ -7,6 +7,7 @@ import { batchRef } from '../../shared/model/batch.ts';
 import { graphRef } from '../../shared/model/graph.ts';
 import { listQueues } from '../../shared/ports/queue-names.ts';
 import type { Key } from '../../shared/ports/records.ts';
+import { a2aServer } from '../support/a2a-server.ts';
 import { about, type TestAgent } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { graphOf, states } from '../support/graphs.ts';
@@ -157,7 +158,33 @@ describe('what no end-to-end test can bring about works with the grants that the
         [message.msg_id],
       );
     }
-    assertAllNeeded('due');
+  });
+
+  it('due: an agent that Parley calls does its tasks, and leaves to others what is not urgent while it has some', async () => {
+    const server = await a2aServer({ after }, ({ text, say }) => {
+      if (text.includes('long')) say('WORKING', 'For long.');
+      else say('COMPLETED', 'Done.');
+    });
+    const remote = `remote-${randomUUID()}`;
+    const registration = { dialect: 'a2a', transport: 'a2a', url: server.address, domains: ['home'] };
+    const tim = await parley.agent(`tim-${randomUUID()}`, taskFormat);
+    assert.equal((await parley.admin.call('PUT', `/v1/agents/${remote}`, registration)).status, 201);
+    const ask = async (payload: object, more: object = {}): Promise<string> => {
+      const request = tfRequest({ type: 'home.status', payload, ...more });
+      assert.ok((await tim.call('POST', '/v1/tasks', request)).status < 300);
+      return request.id;
+    };
+    const wanted = async (id: string, state: string): Promise<void> => {
+      await eventually(async () => assert.equal((await tim.task(id)).state, state), PATIENCE_MS);
+    };
+    await wanted(await ask({ how: 'soon' }), 'completed');
+    const long = await ask({ how: 'long' });
+    await wanted(long, 'in_progress');
+    const low = await ask({ how: 'later' }, { priority: 'low' });
+    await eventually(() => assertAllNeeded('due'), PATIENCE_MS);
+    assert.equal((await tim.call('POST', `/v1/tasks/${long}/cancel`)).status, 200);
+    assert.equal((await tim.call('POST', `/v1/tasks/${low}/cancel`)).status, 200);
+    assert.equal((await parley.admin.call('DELETE', `/v1/agents/${remote}`)).status, 204);
   });
 
   it('tasks and claims: what is needed only where two bring the same large content at once', async () => {

@@ -31,7 +31,7 @@ export const a2aServer = async (owner: Owner, script: Script) => {
   const network = { losesAnswers: false, isDown: false };
   const executor: AgentExecutor = {
     execute: async (context, bus) => {
-      const text = context.userMessage.parts.map(({ content }) => content?.value).join(' ');
+      const text = context.userMessage.parts.map(({ content }) => JSON.stringify(content?.value)).join(' ');
       await script({ text, isFollowUp: context.task !== undefined, ...toTurn(context, bus) });
       bus.finished();
     },

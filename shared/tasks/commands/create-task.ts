@@ -321,6 +321,7 @@ const buildTask = (
         : unacknowledgedKey(project, request.from, now, request.taskId),
     byList: inboxKey({ project, from: request.from, batchMembership: request.batchMembership, fromNats }),
     fromNats,
+    hasPush: request.hasPush,
     requestedAs: isReadInInbox && sentAs ? { at: sentAs.at, sequence: sentAs.sequence } : undefined,
     reportsToInbox: requester && toReportMode(getInboxMode(requester)),
     delegationChain: lineage.delegationChain,

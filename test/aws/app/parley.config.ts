@@ -7,5 +7,6 @@ export default defineConfig({
   projects: { default: { domains }, lab: { domains } },
   tasks: { leaseMs: 10_000 },
   agents: { heartbeatMs: 1000 },
+  outbound: { allowPrivateAddresses: true },
   aws: { stage: 'test' },
 });

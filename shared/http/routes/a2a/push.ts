@@ -8,8 +8,9 @@ import { uuidFromSeed } from '../../../kernel/ids.ts';
 import type { JsonObject } from '../../../kernel/json/json.ts';
 import { parseOrThrow } from '../../../kernel/json/parse-or-throw.ts';
 import { DAY_MS } from '../../../kernel/retention.ts';
-import { isOpen, type Task } from '../../../model/task.ts';
+import { isOpen, type Task, taskRef } from '../../../model/task.ts';
 import { type PushConfig, pushConfigPk, pushConfigRef } from '../../../model/webhook.ts';
+import { notExists } from '../../../ports/conditions.ts';
 import { MAX_PUSH_CONFIGS } from '../../../webhooks/outbox.ts';
 import { type A2aCall, findTask } from './call.ts';
 import { A2aError } from './errors.ts';
@@ -38,7 +39,7 @@ const TaskRequest = z.object({ taskId: A2aId });
 type PushedTask = Pick<Task, 'project' | 'id' | 'from' | 'conversation'>;
 
 /** The same again changes nothing. */
-export const putPushConfig = async (deps: Deps, task: PushedTask, wire: JsonObject): Promise<PushConfig> => {
+const putPushConfig = async (deps: Deps, task: PushedTask, wire: JsonObject): Promise<PushConfig> => {
   const { id: given, token, ...asked } = parseOrThrow(PushRequest, wire, 'invalid_request', 'The push configuration');
   deps.httpSender.assertAllowed(asked.url);
   const { project, id: taskId, from } = task;
@@ -110,7 +111,17 @@ export const createPushConfig = async (call: A2aCall, params: JsonObject): Promi
   const { taskId } = parseOrThrow(TaskRequest, params, 'invalid_request', 'The request');
   const task = await findOwnTask(call, taskId);
   if (!isOpen(task)) throw new A2aError('UNSUPPORTED_OPERATION', `The task ${taskId} has ended.`, { taskId });
-  return toView(await putPushConfig(call.deps, task, params));
+  return toView(await addPushConfig(call.deps, task, params));
+};
+
+/** Of a task that there is: from now on, its changes are pushed. */
+export const addPushConfig = async (deps: Deps, task: Task, wire: JsonObject): Promise<PushConfig> => {
+  const config = await putPushConfig(deps, task, wire);
+  if (!task.hasPush) {
+    const change = { if: notExists('endedAt'), set: { hasPush: true } };
+    await deps.records.update(taskRef(task.project, task.id), change, deps.newId());
+  }
+  return config;
 };
 
 export const listPushConfigs = async (call: A2aCall, params: JsonObject): Promise<JsonObject> => {

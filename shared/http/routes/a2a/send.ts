@@ -17,7 +17,7 @@ import { answerTask } from '../../../tasks/commands/answer-task.ts';
 import { createTask } from '../../../tasks/commands/create-task.ts';
 import { type A2aCall, assertSameContext, findTask } from './call.ts';
 import { A2aError } from './errors.ts';
-import { putPushConfig, withPushConfig } from './push.ts';
+import { addPushConfig, withPushConfig } from './push.ts';
 
 /** Undefined for an answer that came before. */
 interface SentMessage {
@@ -68,7 +68,7 @@ const beginTask = async (
   const command = { ...withAuditEntry(deps, a2aDialect, wire, decoded), taskId, messageId: taskId };
   const { taskPushNotificationConfig: pushed } = request.configuration ?? {};
   if (pushed) {
-    const create = () => createTask(deps, caller, A2A, command, trace);
+    const create = () => createTask(deps, caller, A2A, { ...command, hasPush: true }, trace);
     return await withPushConfig(deps, project, command, pushed, create);
   }
   await createTask(deps, caller, A2A, command, trace);
@@ -106,7 +106,7 @@ const continueTask = async (
   await authorizeSender(deps, { caller, from: options.from ?? task.from, messageCount: 1, signature: signed });
   const { parley: _ours, ...own } = metadata ?? {};
   const extensions = Object.keys(own).length > 0 ? { [A2A]: { messageMetadata: own } } : undefined;
-  if (pushed) await putPushConfig(deps, task, pushed);
+  if (pushed) await addPushConfig(deps, task, pushed);
   await answerTask(deps, caller, task.id, parseContent(parts), { messageId, extensions });
   return task.id;
 };
