@@ -1,6 +1,7 @@
 import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { join, parse } from 'node:path';
 import { type BuildOptions, build, type Plugin } from 'esbuild';
+import { buildConsole } from '../console/build.ts';
 import { ESBUILD_OPTIONS } from '../shared/kernel/esbuild-options.ts';
 import { FUNCTION_NAMES } from './function-specs.ts';
 
@@ -148,6 +149,24 @@ const packagesOnlyPlugin: Plugin = {
   },
 };
 
+/** Built once for a run, however many bundles are made. */
+let consoleFiles: Promise<string> | undefined;
+const buildEmbeddedFiles = async (): Promise<string> => {
+  const { files } = await buildConsole();
+  const encoded = Object.fromEntries([...files].map(([name, bytes]) => [name, bytes.toString('base64')]));
+  return `export const EMBEDDED_FILES = ${JSON.stringify(encoded)};`;
+};
+
+const embedConsolePlugin: Plugin = {
+  name: 'console',
+  setup: ({ onLoad }) => {
+    onLoad({ filter: /\/console\/embedded-files\.ts$/ }, async () => {
+      consoleFiles ??= buildEmbeddedFiles();
+      return { contents: await consoleFiles };
+    });
+  },
+};
+
 const separateBundlePlugin = (found: Set<string>): Plugin => ({
   name: 'apart',
   setup: ({ onResolve }) => {
@@ -170,6 +189,7 @@ const bundleFunction = async (name: string, folder: string, plugins: Plugin[]): 
     splitting: true,
     plugins: [
       ...plugins,
+      embedConsolePlugin,
       separateBundlePlugin(needed),
       externalUnusedPlugin,
       versionOnlyPlugin,

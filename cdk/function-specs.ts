@@ -182,6 +182,8 @@ export const FUNCTIONS = {
     timeoutS: 300,
     access: { ...DISPATCH_ACCESS, failures: ['GetObject', 'DeleteObject'] },
   },
+  // Files that are in its bundle.
+  console: { memoryMB: 128, timeoutS: HTTP_TIMEOUT_S, access: {} },
   'admin-key': { memoryMB: 128, timeoutS: 30, access: { table: ['UpdateItem'] } },
 } as const satisfies Record<string, FunctionSpec>;
 
@@ -242,6 +244,8 @@ export const ROUTES: readonly RouteSpec[] = [
   { method: 'ANY', path: '/.well-known/ai-catalog.json', to: 'a2a' },
   { method: 'ANY', path: '/mcp', to: 'mcp' },
   { method: 'ANY', path: '/mcp/{proxy+}', to: 'mcp' },
+  { method: 'ANY', path: '/console', to: 'console' },
+  { method: 'ANY', path: '/console/{proxy+}', to: 'console' },
   { method: 'ANY', path: '/v1/turns', to: 'turns' },
   { method: 'ANY', path: '/v1/turns/{proxy+}', to: 'turns' },
 ];

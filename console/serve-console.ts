@@ -36,6 +36,10 @@ interface ConsoleFile {
   cacheControl: string;
 }
 
+interface ConsoleResponse extends HttpResponse {
+  body: string | Uint8Array;
+}
+
 export type ConsoleFiles = ReadonlyMap<string, ConsoleFile>;
 
 export const prepareFiles = (files: ReadonlyMap<string, Uint8Array>): ConsoleFiles =>
@@ -53,14 +57,17 @@ export const prepareFiles = (files: ReadonlyMap<string, Uint8Array>): ConsoleFil
 
 export const isConsolePath = (path: string): boolean => path === '/console' || path.startsWith('/console/');
 
-const text = (status: number, body: string, more: Record<string, string> = {}): HttpResponse => ({
+const text = (status: number, body: string, more: Record<string, string> = {}): ConsoleResponse => ({
   status,
   headers: { ...HEADERS, 'content-type': 'text/plain; charset=utf-8', ...more },
   body,
 });
 
 /** Answers `/console` and what is below it. The page addresses all else relatively, so a proxy may put a path in front. */
-export const serveConsole = (files: ConsoleFiles, { method, path, headers }: HttpRequest): HttpResponse => {
+export const serveConsole = (
+  files: ConsoleFiles,
+  { method, path, headers }: Pick<HttpRequest, 'method' | 'path' | 'headers'>,
+): ConsoleResponse => {
   if (method !== 'GET' && method !== 'HEAD') return text(405, 'Only GET.\n', { allow: 'GET, HEAD' });
   if (path === '/console') return text(308, '', { location: 'console/' });
   const file = files.get(path.slice('/console/'.length) || 'index.html');

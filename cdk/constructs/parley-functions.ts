@@ -50,6 +50,7 @@ export const createFunctions = (
     due: createFunction('due'),
     'dead-letters': createFunction('dead-letters'),
     replay: createFunction('replay', { FAILURE_BUCKET_NAME: resources.failures.bucketName }),
+    console: createFunction('console'),
     'admin-key': createFunction('admin-key'),
   };
 };

@@ -8,7 +8,7 @@ const MAX_BYTES = 150_000;
 const { files } = await buildConsole();
 const served = prepareFiles(files);
 const get = (path: string, headers: Record<string, string> = {}) =>
-  serveConsole(served, { method: 'GET', path, query: '', headers, readBody: async () => new Uint8Array() });
+  serveConsole(served, { method: 'GET', path, headers });
 
 describe('the files of the console', () => {
   it('are less than 150 KB compressed in all', () => {

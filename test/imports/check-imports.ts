@@ -52,11 +52,11 @@ const ALLOWED: [from: RegExp, to: RegExp][] = [
   [/^local\//, /^local\/|^relay\/|^shared\/|^console\/[^/]+\.ts$|^parley\.config\.ts$|^node:/],
   [
     /^functions\//,
-    /^functions\/|^shared\/|^parley\.config\.ts$|^@aws-sdk\/|^@aws-lambda-powertools\/|^aws-lambda$|^zod$|^node:/,
+    /^functions\/|^shared\/|^console\/(serve-console|embedded-files)\.ts$|^parley\.config\.ts$|^@aws-sdk\/|^@aws-lambda-powertools\/|^aws-lambda$|^zod$|^node:/,
   ],
   [
     /^cdk\//,
-    /^cdk\/|^shared\/(config|kernel|ports)\/|^shared\/effects\/record-definitions\.ts$|^shared\/engines\/aws\/unretained-tag\.ts$|^functions\/runtime\/env\.ts$|^parley\.config\.ts$|^aws-cdk-lib(\/|$)|^(constructs|cdk-nag|esbuild)$|^node:/,
+    /^cdk\/|^console\/build\.ts$|^shared\/(config|kernel|ports)\/|^shared\/effects\/record-definitions\.ts$|^shared\/engines\/aws\/unretained-tag\.ts$|^functions\/runtime\/env\.ts$|^parley\.config\.ts$|^aws-cdk-lib(\/|$)|^(constructs|cdk-nag|esbuild)$|^node:/,
   ],
   [/^examples\//, /^examples\/|^sdk\/typescript\/src\/index\.ts$|^node:/],
   // It runs in a browser, and knows Parley by its HTTP API alone.
