@@ -254,6 +254,7 @@ describe('GET /openapi.json', () => {
       'put /v1/agents/{id}',
       'put /v1/tasks/{id}/steps/{name}',
       'put /v1/tools/{name}',
+      'put /v1/webhooks/{id}',
     ]);
   });
 
