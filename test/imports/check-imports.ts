@@ -58,6 +58,7 @@ const ALLOWED: [from: RegExp, to: RegExp][] = [
     /^cdk\//,
     /^cdk\/|^console\/build\.ts$|^shared\/(config|kernel|ports)\/|^shared\/effects\/record-definitions\.ts$|^shared\/engines\/aws\/unretained-tag\.ts$|^functions\/runtime\/env\.ts$|^parley\.config\.ts$|^aws-cdk-lib(\/|$)|^(constructs|cdk-nag|esbuild)$|^node:/,
   ],
+  [/^examples\/a2a\//, /^@a2a-js\/sdk(\/|$)|^node:/],
   [/^examples\//, /^examples\/|^sdk\/typescript\/src\/index\.ts$|^node:/],
   // It runs in a browser, and knows Parley by its HTTP API alone.
   [/^console\/src\//, /^console\/src\/|^preact(\/hooks)?$|^@preact\/signals$|^uplot$/],
