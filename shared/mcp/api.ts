@@ -43,7 +43,7 @@ export interface ShownTask {
   payload?: Json;
   artifacts?: { name: string; type: string }[];
   error?: { code: string; message: string };
-  input?: { prompt?: string; schema?: JsonObject };
+  input?: { prompt?: string; schema?: JsonObject; step?: string };
   progress?: { percent?: number; message?: string; at?: string };
   history?: { at: string; event: string }[];
 }

@@ -2,9 +2,9 @@ import * as z from 'zod';
 import { isJsonObject, type Json, type JsonObject } from '../kernel/json/json.ts';
 import type { ShownTask } from './api.ts';
 
-/** A question is asked once more under the same key until it is answered; the next one has another. */
-export const buildInputKey = ({ history = [] }: ShownTask): string =>
-  `question-${history.filter(({ event }) => event === 'input_given').length + 1}`;
+/** The step that keeps the answer, which no other question has; else a number, which the next question does not have. */
+export const buildInputKey = ({ input, history = [] }: ShownTask): string =>
+  input?.step ?? `question-${history.filter(({ event }) => event === 'input_given').length + 1}`;
 
 /** The question of a task as a form. */
 export const buildInputRequests = (task: ShownTask): JsonObject => ({

@@ -26,6 +26,7 @@ export interface McpCall {
   method: string;
   params: JsonObject;
   version: string;
+  headers: Readonly<Record<string, string | undefined>>;
   progressToken: string | number | undefined;
   traceparent: string | undefined;
   canElicit: boolean;

@@ -4,7 +4,7 @@ import { complete } from './completion.ts';
 import type { McpContext } from './context.ts';
 import { discover, initialize } from './discover.ts';
 import { listen } from './listen.ts';
-import { isModern } from './mcp-call.ts';
+import { isModern, TASKS_EXTENSION } from './mcp-call.ts';
 import { getPrompt, listPrompts } from './prompts.ts';
 import { listResources, listResourceTemplates, readResource } from './resources.ts';
 import { RPC_CODES, RpcError } from './rpc-error.ts';
@@ -18,6 +18,8 @@ interface Method {
   ttlMs?: number;
   /** The era that has it, if not both. */
   era?: 'modern' | 'earlier';
+  /** Whether its client must have the extension for tasks. */
+  isOfTasks?: true;
 }
 
 const MINUTE_MS = 60_000;
@@ -35,9 +37,9 @@ const METHODS: Readonly<Record<string, Method>> = {
   'prompts/get': { run: getPrompt },
   'completion/complete': { run: complete },
   'subscriptions/listen': { run: listen, era: 'modern' },
-  'tasks/get': { run: getMcpTask, era: 'modern' },
-  'tasks/update': { run: updateMcpTask, era: 'modern' },
-  'tasks/cancel': { run: cancelMcpTask, era: 'modern' },
+  'tasks/get': { run: getMcpTask, era: 'modern', isOfTasks: true },
+  'tasks/update': { run: updateMcpTask, era: 'modern', isOfTasks: true },
+  'tasks/cancel': { run: cancelMcpTask, era: 'modern', isOfTasks: true },
 };
 
 /** What a request is answered with. */
@@ -47,6 +49,11 @@ export const runMethod = async (context: McpContext): Promise<McpAnswer> => {
   const method = Object.hasOwn(METHODS, call.method) ? METHODS[call.method] : undefined;
   if (!method || (method.era && method.era !== (isNew ? 'modern' : 'earlier'))) {
     throw new RpcError(RPC_CODES.methodNotFound, `There is no method ${call.method} in MCP ${call.version}.`);
+  }
+  if (method.isOfTasks && !call.canFollowTasks) {
+    throw new RpcError(RPC_CODES.missingCapability, `${call.method} needs the extension ${TASKS_EXTENSION}.`, {
+      requiredCapabilities: { extensions: { [TASKS_EXTENSION]: {} } },
+    });
   }
   const answer = await method.run(context);
   if (!isNew) return answer;

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { Json, JsonObject } from '../kernel/json/json.ts';
 import { jsonObject } from '../kernel/json/parse-or-throw.ts';
+import { decodeHeader, headerMismatchError } from './header-values.ts';
 import {
   assertCapabilitiesGiven,
   getMetaVersion,
@@ -49,6 +50,7 @@ export const readCall = (body: unknown, headers: Headers): McpCall | undefined =
     version,
     progressToken: meta.progressToken,
     traceparent: meta.traceparent,
+    headers,
     ...readClientCapabilities(meta),
   };
 };
@@ -91,18 +93,3 @@ const assertHeadersMatch = (method: string, params: JsonObject, headers: Headers
   const given = decodeHeader(headers['mcp-name']);
   if (given !== named) throw headerMismatchError('Mcp-Name', given, named);
 };
-
-const ENCODED = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/;
-
-const decodeHeader = (value: string | undefined): string | undefined => {
-  const encoded = value === undefined ? undefined : ENCODED.exec(value)?.[1];
-  return encoded === undefined ? value : Buffer.from(encoded, 'base64').toString();
-};
-
-const headerMismatchError = (name: string, given: string | undefined, expected: string): RpcError =>
-  new RpcError(
-    RPC_CODES.headerMismatch,
-    given === undefined
-      ? `The header ${name} is missing; the body says ${expected}.`
-      : `The header ${name} says ${given}, and the body ${expected}.`,
-  );

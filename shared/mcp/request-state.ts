@@ -3,7 +3,7 @@ import * as z from 'zod';
 import type { McpContext } from './context.ts';
 import { invalidParamsError } from './rpc-error.ts';
 
-const State = z.strictObject({ taskId: z.string(), tool: z.string() });
+const State = z.strictObject({ taskId: z.string(), tool: z.string(), question: z.string() });
 type State = z.output<typeof State>;
 
 /** What a client sends back with its answers: which task they are for. */

@@ -8,6 +8,7 @@ export const RPC_CODES = {
   invalidParams: -32602,
   internal: -32603,
   headerMismatch: -32020,
+  missingCapability: -32021,
   unsupportedVersion: -32022,
 } as const;
 type RpcCode = (typeof RPC_CODES)[keyof typeof RPC_CODES];
@@ -18,6 +19,7 @@ const HTTP_STATUS: Partial<Record<RpcCode, number>> = {
   [RPC_CODES.invalidRequest]: 400,
   [RPC_CODES.methodNotFound]: 404,
   [RPC_CODES.headerMismatch]: 400,
+  [RPC_CODES.missingCapability]: 400,
   [RPC_CODES.unsupportedVersion]: 400,
 };
 

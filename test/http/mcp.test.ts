@@ -2,10 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createBodyReader } from '../../shared/http/read-body.ts';
 import type { TestAgent } from '../support/api.ts';
+import { eventually } from '../support/eventually.ts';
 import { sendMcp, TASKS_EXTENSION } from '../support/mcp.ts';
 import { type TestParley, testParley } from '../support/test-parley.ts';
 
 const NAME = 'summarize';
+const FOLLOWS = { capabilities: { extensions: { [TASKS_EXTENSION]: {} } } };
 
 const begun = async (t: { after(cleanUp: () => unknown): void }) => {
   const parley = await testParley(t);
@@ -34,14 +36,15 @@ const WRONG: Record<
     { headers: { 'mcp-protocol-version': '2025-11-25' } },
   ],
   'a header for another tool': [400, -32020, 'tools/call', { name: NAME }, { headers: { 'mcp-name': 'another' } }],
+  'a task of a client without tasks': [400, -32021, 'tasks/get', { taskId: 'none' }],
   'a tool that is not there': [200, -32602, 'tools/call', { name: 'none' }],
   'arguments that are no object': [200, -32602, 'tools/call', { name: NAME, arguments: 1 }],
   'a state that was made up': [200, -32602, 'tools/call', { name: NAME, requestState: 'e30.e30' }],
   'a resource that is not there': [200, -32602, 'resources/read', { uri: 'parley://tasks/none' }],
   'a resource of another kind': [200, -32602, 'resources/read', { uri: 'file:///etc/passwd' }],
   'a prompt without what it needs': [200, -32602, 'prompts/get', { name: 'delegate' }],
-  'a task that is not there': [200, -32602, 'tasks/get', { taskId: 'none' }],
-  'answers that are no object': [200, -32602, 'tasks/update', { taskId: 'none', inputResponses: 1 }],
+  'a task that is not there': [200, -32602, 'tasks/get', { taskId: 'none' }, FOLLOWS],
+  'answers that are no object': [200, -32602, 'tasks/update', { taskId: 'none', inputResponses: 1 }, FOLLOWS],
   'a completion of nothing': [200, -32602, 'completion/complete', {}],
   'a subscription to nothing': [200, -32602, 'subscriptions/listen', { notifications: 1 }],
 };
@@ -105,10 +108,49 @@ describe('POST /mcp', () => {
     assert.deepEqual((await call).body.result.content, [{ type: 'text', text: '8' }]);
   });
 
+  it('shows an artifact as a resource, binary ones in base64', async (t) => {
+    const { host, worker } = await begun(t);
+    const bytes = Buffer.from([0, 255, 1]);
+    await host.send({ kind: 'request', id: 'drawn', capability: NAME });
+    await claimFor(worker);
+    const artifacts = [
+      { name: 'dot', type: 'image/png', encoding: 'base64', content: bytes.toString('base64') },
+      { name: 'note', type: 'text/plain', content: 'a dot' },
+    ];
+    await worker.send({ kind: 'result', taskId: 'drawn', output: 'done', artifacts });
+    const read = async (name: string) => {
+      const uri = `parley://tasks/drawn/artifacts/${name}`;
+      return (await sendMcp(host, 'resources/read', { uri })).body.result.contents[0];
+    };
+    assert.deepEqual(Buffer.from((await read('dot')).blob, 'base64'), bytes);
+    assert.equal((await read('note')).text, 'a dot');
+  });
+
+  it('holds parameters that a schema wants in headers against the body', async (t) => {
+    const { parley, host } = await begun(t);
+    const properties = { region: { type: 'string', 'x-mcp-header': 'Region' } };
+    const schemas = { query: { input: { type: 'object', properties } } };
+    await parley.agent('database', { dialect: 'native', capabilities: ['query'], schemas });
+    const call = async (args: object, headers: Record<string, string>) =>
+      (await sendMcp(host, 'tools/call', { name: 'query', arguments: args }, { headers, ...FOLLOWS })).body;
+    for (const headers of [{}, { 'mcp-param-region': 'eu' }, { 'mcp-param-region': '=?base64?ZXU=?=' }]) {
+      assert.equal((await call({ region: 'us' }, headers as Record<string, string>)).error.code, -32020);
+    }
+    assert.deepEqual(await listTasks(parley), []);
+    const right = [call({ region: 'eu' }, { 'mcp-param-region': '=?base64?ZXU=?=' }), call({}, {})];
+    let answered = 0;
+    for (const one of right) one.finally(() => answered++);
+    await eventually(() => {
+      parley.clock.advance(1000);
+      assert.equal(answered, 2);
+    });
+    for (const { result } of await Promise.all(right)) assert.equal(result.status, 'working');
+    assert.equal((await listTasks(parley)).length, 2);
+  });
+
   it('ends a task that nobody took as a failed task, and one that its agent failed as an error result', async (t) => {
     const { parley, host, worker } = await begun(t);
-    const follows = { capabilities: { extensions: { [TASKS_EXTENSION]: {} } } };
-    const get = async (taskId: string) => (await sendMcp(host, 'tasks/get', { taskId }, follows)).body.result;
+    const get = async (taskId: string) => (await sendMcp(host, 'tasks/get', { taskId }, FOLLOWS)).body.result;
     for (const id of ['late', 'bad']) {
       await host.send({ kind: 'request', id, capability: NAME, ttlSeconds: id === 'late' ? 60 : 600 });
     }

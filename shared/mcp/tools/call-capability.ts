@@ -4,7 +4,7 @@ import { loadSchemaChecker } from '../../kernel/json/schema-checker.ts';
 import type { McpAnswer } from '../answer.ts';
 import { fetchTask, hasEnded, isSettled, type ShownTask } from '../api.ts';
 import type { McpContext } from '../context.ts';
-import { buildInputRequests } from '../elicitation.ts';
+import { buildInputKey, buildInputRequests } from '../elicitation.ts';
 import type { ShownCapability } from '../list-capabilities.ts';
 import { isModern } from '../mcp-call.ts';
 import { toCallResult, toMcpTask } from '../mcp-task.ts';
@@ -12,12 +12,13 @@ import { openState, sealState } from '../request-state.ts';
 import { invalidParamsError } from '../rpc-error.ts';
 import { submitTask } from '../submit-task.ts';
 import { answerQuestion } from '../task-methods.ts';
-import { toTaskInput } from './capability-tools.ts';
+import { toInputSchema, toTaskInput } from './capability-tools.ts';
+import { assertParameterHeadersMatch } from './check-parameter-headers.ts';
 import { buildTaskUri, toErrorResult } from './content.ts';
 import { streamProgress } from './stream-progress.ts';
 
 /** A client that can follow tasks is soon given one. */
-const HANDLE_AFTER_SECONDS = 5;
+const HANDLE_AFTER_SECONDS = 0.5;
 const MAX_WAIT_SECONDS = 25;
 
 /** Gives a task to whoever has the capability. The task goes on when the client leaves. */
@@ -27,6 +28,7 @@ export const callCapability = async (
   args: JsonObject,
 ): Promise<McpAnswer> => {
   const { api, call } = context;
+  if (isModern(call)) assertParameterHeadersMatch(toInputSchema(capability.input), args, call.headers);
   const misfit = await describeMisfit(capability, toTaskInput(capability, args));
   if (misfit !== undefined) return toErrorResult('invalid_arguments', misfit);
   const id = await submitOrContinue(context, capability, args);
@@ -81,7 +83,7 @@ const answerUnfinished = async (
     return {
       resultType: 'input_required',
       inputRequests: buildInputRequests(task),
-      requestState: await sealState(context, { taskId: task.id, tool: name }),
+      requestState: await sealState(context, { taskId: task.id, tool: name, question: buildInputKey(task) }),
     };
   }
   const { prompt = 'it needs input', schema } = task.input ?? {};

@@ -38,7 +38,7 @@ const toTool = (
 const isObjectSchema = (schema: JsonObject): boolean => schema.type === 'object';
 
 /** The arguments of a tool are an object: another kind of input stands under `input` in it. */
-const toInputSchema = (schema: JsonObject | undefined): JsonObject => {
+export const toInputSchema = (schema: JsonObject | undefined): JsonObject => {
   if (schema === undefined) return { type: 'object' };
   if (isObjectSchema(schema)) return schema;
   return { type: 'object', properties: { input: schema }, required: ['input'], additionalProperties: false };
