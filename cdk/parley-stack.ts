@@ -76,7 +76,7 @@ export class ParleyStack extends Stack {
     });
     if (onAws) {
       const http = new ParleyHttpApi(this, 'Http', { aws, functions, key: resources.key });
-      const monitored = { ...resources, functions, stream, api: http.api };
+      const monitored = { ...resources, functions, stream, api: http.api, refusedCalls: http.refusedCalls };
       if (aws.alarms.on) new Alarms(this, 'Alarms', { aws, watched: monitored });
       createDashboard(this, aws.stage, monitored);
       if (props.relayImage) addRelays(this, props, resources, http.url, props.relayImage());
@@ -123,7 +123,7 @@ const createResources = (stack: Stack, { config, aws }: ParleyStackProps, onAws:
   const keep = aws.removal === 'retain' && onAws;
   const removal = keep ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY;
   return {
-    table: createParleyTable(stack, { removal, protect: keep, key }),
+    table: createParleyTable(stack, { removal, protect: keep, key, maxUnits: aws.maxTableUnits }),
     queues: new TaskQueues(stack, 'Lanes', { config, stage, key }),
     delayQueue: new DelayQueue(stack, 'Delay', { stage, key }),
     bus: createEventBus(stack, { stage, keepMs: config.events.retentionMs, archive: onAws }),

@@ -53,7 +53,7 @@ const MAX_SERVER_ERRORS = 5;
 const MAX_TABLE_FAULTS = 10;
 
 const buildAlarmRules = (watched: MonitoredResources, { alarms, stage }: AwsConfig): AlarmRule[] => {
-  const { functions, delayQueue, api } = watched;
+  const { functions, delayQueue, api, refusedCalls } = watched;
   const buildFunctionMetrics = (metric: 'Errors' | 'Throttles') =>
     SCHEDULED_FUNCTIONS.map((name) =>
       functions[name].lambda.metric(metric, { period: METRIC_PERIOD, statistic: 'Sum' }),
@@ -133,6 +133,18 @@ const buildAlarmRules = (watched: MonitoredResources, { alarms, stage }: AwsConf
       description: 'Agents get server errors.',
       metrics: [api.metricServerError({ period: METRIC_PERIOD, statistic: 'Sum' })],
       minimum: MAX_SERVER_ERRORS,
+    },
+    {
+      runbookAnchor: 'wrong-keys',
+      description: 'Many calls have a wrong key or none: an agent with an old key, or a stranger.',
+      metrics: [refusedCalls.unauthorized],
+      minimum: alarms.unauthorizedCalls,
+    },
+    {
+      runbookAnchor: 'throttled-calls',
+      description: 'Many calls are refused with 429: a limit of a route, a caller or an inbox is reached.',
+      metrics: [refusedCalls.throttled],
+      minimum: alarms.throttledCalls,
     },
     {
       runbookAnchor: 'oldest-message',

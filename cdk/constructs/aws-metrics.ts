@@ -4,6 +4,7 @@ import type { Table } from 'aws-cdk-lib/aws-dynamodb';
 import type { EventSourceMapping } from 'aws-cdk-lib/aws-lambda';
 import { FUNCTION_NAMES, type FunctionName, MANUAL_FUNCTIONS } from '../function-specs.ts';
 import type { DelayQueue } from './delay-queue.ts';
+import type { RefusedCallMetrics } from './http-api.ts';
 import { METRIC_PERIOD } from './metric-period.ts';
 import type { ParleyFunction } from './parley-function.ts';
 import type { TaskQueues } from './task-queues.ts';
@@ -16,6 +17,7 @@ export interface MonitoredResources {
   /** Undefined while the deployment is paused. */
   stream?: EventSourceMapping;
   api: HttpApi;
+  refusedCalls: RefusedCallMetrics;
 }
 
 /** CloudWatch allows ten metrics in one alarm expression. */

@@ -16,6 +16,7 @@ export interface TableProps {
   removal: RemovalPolicy;
   protect: boolean;
   key?: IKey;
+  maxUnits?: { reads: number; writes: number } | undefined;
 }
 
 interface IndexKeys {
@@ -36,7 +37,7 @@ const INDEX_KEYS: Record<TableIndexName, IndexKeys> = {
   due: { partition: 'dueShard', sort: { name: 'due', type: AttributeType.NUMBER } },
 };
 
-export const createParleyTable = (scope: Construct, { removal, protect, key }: TableProps): Table => {
+export const createParleyTable = (scope: Construct, { removal, protect, key, maxUnits }: TableProps): Table => {
   const table = new Table(scope, 'Table', {
     partitionKey: { name: 'pk', type: AttributeType.STRING },
     sortKey: { name: 'sk', type: AttributeType.STRING },
@@ -44,6 +45,7 @@ export const createParleyTable = (scope: Construct, { removal, protect, key }: T
     timeToLiveAttribute: 'ttl',
     stream: StreamViewType.NEW_AND_OLD_IMAGES,
     pointInTimeRecoverySpecification: { pointInTimeRecoveryEnabled: true },
+    ...(maxUnits && { maxReadRequestUnits: maxUnits.reads, maxWriteRequestUnits: maxUnits.writes }),
     deletionProtection: protect,
     removalPolicy: removal,
     ...(key ? { encryption: TableEncryption.CUSTOMER_MANAGED, encryptionKey: key } : {}),
@@ -53,6 +55,7 @@ export const createParleyTable = (scope: Construct, { removal, protect, key }: T
       indexName,
       partitionKey: { name: partition, type: AttributeType.STRING },
       sortKey: sort,
+      ...(maxUnits && { maxReadRequestUnits: maxUnits.reads, maxWriteRequestUnits: maxUnits.writes }),
       ...(attributes
         ? { projectionType: ProjectionType.INCLUDE, nonKeyAttributes: [...attributes] }
         : { projectionType: ProjectionType.KEYS_ONLY }),

@@ -49,10 +49,30 @@ export const AwsConfig = z.strictObject({
     .describe('A custom domain for the API.'),
   throttle: z
     .strictObject({
-      rate: positive.default(1000).describe('Requests per second over all agents.'),
-      burst: positive.default(2000).describe('How many requests may arrive at the same time.'),
+      rate: positive
+        .default(1000)
+        .describe('Requests per second over all agents, for each of the calls that agents make all the time.'),
+      burst: positive.default(2000).describe('How many of them may arrive at the same time.'),
+      otherRate: positive
+        .default(200)
+        .describe('Requests per second for each other route, and for paths that are none.'),
+      otherBurst: positive.default(400).describe('How many of them may arrive at the same time.'),
     })
     .prefault({}),
+  corsOrigins: z
+    .array(z.url().or(z.literal('*')))
+    .min(1)
+    .optional()
+    .describe('The origins whose pages may call the API from a browser. By default none.'),
+  maxTableUnits: z
+    .strictObject({
+      reads: positive.describe('Read units per second.'),
+      writes: positive.describe('Write units per second.'),
+    })
+    .optional()
+    .describe(
+      'The most read and write units per second of the table and of each of its indexes: what a flood can cost is bounded. Beyond, calls fail with 503. By default as much as the account allows.',
+    ),
   longPollSlots: positive
     .default(100)
     .describe('How many calls of each project may wait. Each occupies a function, and a new account has 10.'),
@@ -96,6 +116,12 @@ export const AwsConfig = z.strictObject({
     .strictObject({
       on: z.boolean().default(true).describe('Whether the stack has alarms.'),
       email: z.email().optional().describe('The address that alarms are sent to.'),
+      unauthorizedCalls: positive
+        .default(1000)
+        .describe('The alarm threshold for calls with a wrong key or none, in five minutes.'),
+      throttledCalls: positive
+        .default(1000)
+        .describe('The alarm threshold for calls refused with 429, in five minutes.'),
       oldestMessageMs: positive
         .min(60_000)
         .default(HOUR_MS)

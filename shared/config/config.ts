@@ -175,6 +175,11 @@ export const Config = z.strictObject({
         .default(64 * 1024)
         .describe('The largest extensions of a message. They are part of a record, and a DynamoDB item holds 400 KB.'),
       batch: positive.default(25).describe('How many messages one call of `POST /v1/messages` may send.'),
+      callsPerMinute: positive
+        .optional()
+        .describe(
+          'Calls of one agent or operator in a minute, counted in stretches of 10 s. By default 6000 on AWS, and any number on one machine. Not for the key `admin` and for relays.',
+        ),
       streamsPerKey: positive.default(16).describe('How many event streams and turn streams one key may have open.'),
       waitsPerKey: positive.default(256).describe('How many calls of one key may wait at the same time.'),
       // At 3,500 requests per second, 256 take 75 ms and the 128 of one key 40 ms. More adds latency, not throughput.

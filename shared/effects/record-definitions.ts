@@ -232,6 +232,7 @@ export const RECORDS = {
     compressed: ['capabilities'],
     plain: ['lastHeartbeat', 'statusReport', 'pause'],
   }),
+  calls: defineRecord<Item>()({}),
   key: defineRecord<ApiKey>()({ immutable: ['project', 'name', 'agent'], plain: ['previous'] }),
   'agent-secret': defineRecord<AgentSecret>()({}),
   'agent-tombstone': defineRecord<RemovedAgent>()({}),

@@ -13,6 +13,7 @@ import { ParleyError } from '../kernel/errors.ts';
 import { logRateLimited } from '../kernel/log.ts';
 import { createChildSpan, parseTrace, type Trace } from '../kernel/trace.ts';
 import type { Admission } from './admission.ts';
+import { CallLimiter } from './call-limiter.ts';
 import { FailedKeyLimiter } from './failed-key-limiter.ts';
 import type { HttpRequest, HttpResponse } from './http-message.ts';
 import { createWaitCollector, LongPoll, type WaitCounts } from './long-poll.ts';
@@ -26,13 +27,14 @@ export const createRouter = (deps: Deps, routes: readonly Route[], admission?: A
   const match = createMatcher(routes);
   const counts: WaitCounts = new Map();
   const failedKeys = new FailedKeyLimiter(deps.config.limits.failedKeysPerMinute, deps.log, deps.clock);
+  const calls = createCallLimiter(deps, admission);
   deps.metrics?.addCollector(createWaitCollector(deps.metrics, counts));
   return async (request) => {
     const trace = parseTrace(request.headers.traceparent, request.headers.tracestate, request.headers.baggage);
     const headers = { traceparent: createChildSpan(trace).traceparent };
     request.addLogFields?.({ traceparent: trace.traceparent });
     try {
-      const found = await dispatchRequest({ deps, counts, admission }, match(request), request, trace);
+      const found = await dispatchRequest({ deps, counts, calls, admission }, match(request), request, trace);
       return toHttpResponse(found, headers, isHead(request));
     } catch (thrown) {
       const cause = toPublicError(thrown);
@@ -42,6 +44,15 @@ export const createRouter = (deps: Deps, routes: readonly Route[], admission?: A
       return toProblemResponse(deps, request, error, headers);
     }
   };
+};
+
+/** Where others answer calls too, nobody is without a limit. */
+const SHARED_CALLS_PER_MINUTE = 6000;
+
+const createCallLimiter = (deps: Deps, admission: Admission | undefined): CallLimiter | undefined => {
+  const isShared = admission === undefined;
+  const perMinute = deps.config.limits.callsPerMinute ?? (isShared ? SHARED_CALLS_PER_MINUTE : undefined);
+  return perMinute === undefined ? undefined : new CallLimiter(deps, perMinute, isShared);
 };
 
 /** A key that is not valid counts where it pretends to belong. */
@@ -61,11 +72,12 @@ const isDelayed = (error: ParleyError, cause: ParleyError): boolean =>
 interface RouterContext {
   deps: Deps;
   counts: WaitCounts;
+  calls: CallLimiter | undefined;
   admission: Admission | undefined;
 }
 
 const dispatchRequest = async (
-  { deps, counts, admission }: RouterContext,
+  { deps, counts, calls, admission }: RouterContext,
   { route, params }: RouteMatch,
   request: HttpRequest,
   trace: Trace,
@@ -74,6 +86,7 @@ const dispatchRequest = async (
   if (route.access === 'open') return route.handle({ deps, params, query: {}, trace, request, longPoll: waiting });
   admission?.assertCapacity();
   const caller = await authenticate(deps, request.headers.authorization);
+  await calls?.countCall(caller);
   const name = describeCaller(caller);
   request.addLogFields?.({ project: caller.project, agent: name });
   const query = request.query === '' ? {} : Object.fromEntries(new URLSearchParams(request.query));

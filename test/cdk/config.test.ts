@@ -30,12 +30,12 @@ describe('the configuration of a deployment', () => {
       stage: 'prod',
       removal: 'retain',
       customerKey: false,
-      throttle: { rate: 1000, burst: 2000 },
+      throttle: { rate: 1000, burst: 2000, otherRate: 200, otherBurst: 400 },
       longPollSlots: 100,
       paused: false,
       streamParallelism: 2,
       logDays: 30,
-      alarms: { on: true, oldestMessageMs: 3_600_000 },
+      alarms: { on: true, unauthorizedCalls: 1000, throttledCalls: 1000, oldestMessageMs: 3_600_000 },
     });
   });
 

@@ -73,19 +73,55 @@ describe('the HTTP API', () => {
     assert.deepEqual(all('AWS::Lambda::Url', z.unknown()), []);
   });
 
-  it('is throttled as configured', () => {
-    const throttled = (found: ReturnType<typeof synthesized>) =>
-      found.all(
-        'AWS::ApiGatewayV2::Stage',
-        z.object({
-          StageName: z.literal('$default'),
-          DefaultRouteSettings: z.object({ ThrottlingRateLimit: z.number(), ThrottlingBurstLimit: z.number() }),
-        }),
-      )[0]?.properties.DefaultRouteSettings;
-    assert.deepEqual(throttled(synthesized({ throttle: { rate: 7, burst: 9 } })), {
-      ThrottlingRateLimit: 7,
-      ThrottlingBurstLimit: 9,
+  it('is throttled as configured, each route by itself, and those of all day less than others', () => {
+    const Throttling = z.object({ ThrottlingRateLimit: z.number(), ThrottlingBurstLimit: z.number() });
+    const { all: allOf, template } = synthesized({ throttle: { rate: 7, burst: 9, otherRate: 2, otherBurst: 3 } });
+    const [stage] = allOf(
+      'AWS::ApiGatewayV2::Stage',
+      z.object({ DefaultRouteSettings: Throttling, RouteSettings: z.record(z.string(), Throttling) }),
+    );
+    assert.ok(stage);
+    const { DefaultRouteSettings, RouteSettings } = stage.properties;
+    assert.deepEqual(DefaultRouteSettings, { ThrottlingRateLimit: 2, ThrottlingBurstLimit: 3 });
+    const keys = allOf('AWS::ApiGatewayV2::Route', z.object({ RouteKey: z.string() })).map(
+      ({ properties }) => properties.RouteKey,
+    );
+    for (const [key, settings] of Object.entries(RouteSettings)) {
+      assert.ok(keys.includes(key), key);
+      assert.deepEqual(settings, { ThrottlingRateLimit: 7, ThrottlingBurstLimit: 9 });
+    }
+    assert.ok('POST /v1/messages' in RouteSettings && 'POST /v1/claims' in RouteSettings);
+    // Settings of a route that is not there yet fail the deployment.
+    assert.equal(template.Resources[stage.id]?.DependsOn.length, Object.keys(RouteSettings).length);
+  });
+
+  it('has no second address beside a domain, and answers pages of the origins that may call it', () => {
+    const Api = z.object({
+      DisableExecuteApiEndpoint: z.boolean().optional(),
+      CorsConfiguration: z.object({ AllowOrigins: z.array(z.string()) }).optional(),
     });
+    const apiOf = (aws: Parameters<typeof synthesized>[0]) =>
+      synthesized(aws).all('AWS::ApiGatewayV2::Api', Api)[0]?.properties;
+    const certificateArn = 'arn:aws:acm:eu-central-1:123456789012:certificate/x';
+    assert.equal(apiOf({ domain: { name: 'parley.example.com', certificateArn } })?.DisableExecuteApiEndpoint, true);
+    assert.deepEqual(apiOf({}), {});
+    const corsOrigins = ['https://console.example.com'];
+    assert.deepEqual(apiOf({ corsOrigins })?.CorsConfiguration?.AllowOrigins, corsOrigins);
+  });
+
+  it('counts what is refused with 401 and 429 by the access log', () => {
+    const Filter = z.object({
+      FilterPattern: z.string(),
+      MetricTransformations: z.array(z.object({ MetricName: z.string() })),
+    });
+    const filters = all('AWS::Logs::MetricFilter', Filter).map(({ properties }) => [
+      properties.FilterPattern,
+      properties.MetricTransformations[0]?.MetricName,
+    ]);
+    assert.deepEqual(filters, [
+      ['{ $.status = "401" }', 'unauthorized_calls'],
+      ['{ $.status = "429" }', 'throttled_calls'],
+    ]);
   });
 
   it('logs each call as JSON, without a header, a query or a body', () => {

@@ -69,6 +69,23 @@ describe('the table', () => {
     assert.equal(table.properties.StreamSpecification.StreamViewType, 'NEW_AND_OLD_IMAGES');
   });
 
+  it('takes no more units than the configuration allows, in each of its indexes', () => {
+    const Units = z.object({ MaxReadRequestUnits: z.number(), MaxWriteRequestUnits: z.number() }).optional();
+    const Throughput = z.object({
+      OnDemandThroughput: Units,
+      GlobalSecondaryIndexes: z.array(z.object({ OnDemandThroughput: Units })),
+    });
+    const unitsOf = (aws: Parameters<typeof synthesized>[0]) =>
+      synthesized(aws)
+        .all('AWS::DynamoDB::Table', Throughput)
+        .flatMap(({ properties }) => [properties, ...properties.GlobalSecondaryIndexes])
+        .map(({ OnDemandThroughput }) => OnDemandThroughput);
+    const bounded = unitsOf({ maxTableUnits: { reads: 300, writes: 200 } });
+    assert.ok(bounded.length > 1);
+    for (const units of bounded) assert.deepEqual(units, { MaxReadRequestUnits: 300, MaxWriteRequestUnits: 200 });
+    for (const units of unitsOf({})) assert.equal(units, undefined);
+  });
+
   it('can be restored, and is protected from deletion', () => {
     assert.equal(table.properties.PointInTimeRecoverySpecification.PointInTimeRecoveryEnabled, true);
     assert.equal(table.properties.DeletionProtectionEnabled, true);

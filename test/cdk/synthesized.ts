@@ -12,6 +12,7 @@ const Resource = z.object({
   Type: z.string(),
   Properties: z.record(z.string(), z.unknown()).default({}),
   DeletionPolicy: z.string().optional(),
+  DependsOn: z.array(z.string()).default([]),
 });
 const TemplateShape = z.object({
   Resources: z.record(z.string(), Resource),

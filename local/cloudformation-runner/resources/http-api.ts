@@ -10,6 +10,7 @@ export const Api = defineResourceType(
     ProtocolType: z.literal('HTTP'),
     Description: noEffectHere,
     DisableExecuteApiEndpoint: noEffectHere,
+    CorsConfiguration: noEffectHere,
     IpAddressType: noEffectHere,
     Tags: noEffectHere,
   }),
