@@ -15,7 +15,7 @@ const SHARE_OF_LIMIT = 1 / 20;
 const MIN_SHARE = 10;
 
 /** The calls of one caller in one window, in all processes. */
-export interface CallCount extends Item {
+export interface SharedCallCount extends Item {
   sk: `calls#${number}`;
   calls: number;
 }
@@ -69,7 +69,7 @@ export class CallLimiter {
   async #tellOthers(project: string, owner: string, caller: CallWindow): Promise<void> {
     const { untold, window } = caller;
     caller.untold = 0;
-    const ref: Ref<CallCount> = { pk: `${project}#calls#${owner}`, sk: `calls#${window}` };
+    const ref: Ref<SharedCallCount> = { pk: `${project}#calls#${owner}`, sk: `calls#${window}` };
     const change = { add: { calls: untold }, set: { expires: (window + 2) * WINDOW_MS } };
     try {
       const written = await this.#deps.records.update(ref, change, this.#deps.newId(), 'orCreate');
