@@ -209,6 +209,8 @@ export const ROUTES: readonly RouteSpec[] = [
   { method: 'ANY', path: '/v1/tasks/{proxy+}', to: 'tasks' },
   { method: 'ANY', path: '/v1/operations', to: 'tasks' },
   { method: 'ANY', path: '/v1/operations/{proxy+}', to: 'tasks' },
+  { method: 'ANY', path: '/v1/schedules', to: 'tasks' },
+  { method: 'ANY', path: '/v1/schedules/{proxy+}', to: 'tasks' },
   { method: 'ANY', path: '/v1/dead-letters', to: 'tasks' },
   { method: 'ANY', path: '/v1/dead-letters/retry', to: 'tasks' },
   { method: 'ANY', path: '/v1/batches', to: 'tasks' },

@@ -5,6 +5,7 @@ import { toListedTask } from '../tasks/queries/list-tasks.ts';
 import { toListedTurn } from '../turns/queries/list-turns.ts';
 import { toListedGraph } from '../workflows/graphs/list-graphs.ts';
 import { toListedOperation } from '../workflows/operations/operation-view.ts';
+import { toListedSchedule } from '../workflows/schedules/manage-schedules.ts';
 
 export const LISTED_KINDS: ListedKinds = {
   task: toListedTask,
@@ -13,4 +14,5 @@ export const LISTED_KINDS: ListedKinds = {
   batch: toListedBatch,
   graph: toListedGraph,
   operation: toListedOperation,
+  schedule: toListedSchedule,
 };

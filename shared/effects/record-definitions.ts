@@ -21,6 +21,7 @@ import type { Graph } from '../model/graph.ts';
 import type { HistoryEntry } from '../model/history.ts';
 import type { Operation } from '../model/operation.ts';
 import type { RejectedMessage } from '../model/rejected-message.ts';
+import type { TaskSchedule } from '../model/schedule.ts';
 import type { Task } from '../model/task.ts';
 import type { TaskListing } from '../model/task-listing.ts';
 import type { QueuedTurn, StoredStep, Turn } from '../model/turn.ts';
@@ -220,6 +221,13 @@ export const RECORDS = {
     listed: { type: 'kind', requester: 'requester' },
     immutable: ['project', 'id', 'filter', 'by', 'reason', 'expected', 'createdAt'],
     compressed: ['page', 'failures'],
+  }),
+  schedule: defineRecord<TaskSchedule>()({
+    inChangeFeed: true,
+    listed: { requester: 'from' },
+    immutable: ['project', 'id', 'from', 'createdAt'],
+    compressed: ['task', 'command'],
+    plain: ['lastError'],
   }),
   agent: defineRecord<Agent>()({
     immutable: ['project', 'id', 'dialect'],

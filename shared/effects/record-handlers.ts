@@ -27,6 +27,7 @@ import { onOutboxTimer } from '../webhooks/deliver.ts';
 import { computeBatchEffects, onBatchTimer } from '../workflows/batches/batch-lifecycle.ts';
 import { computeGraphEffects, onGraphTimer } from '../workflows/graphs/create-tasks.ts';
 import { computeOperationEffects, onOperationTimer } from '../workflows/operations/run-operation.ts';
+import { onScheduleTimer } from '../workflows/schedules/run-schedule.ts';
 import { computeHealthEffects } from './agent-health-effects.ts';
 import { computeQueuePauseEffects } from './queue-pause-effects.ts';
 import type { ChangeFeedKind, RecordOf } from './record-definitions.ts';
@@ -57,6 +58,7 @@ const HANDLERS: { [K in ChangeFeedKind]: RecordHandlers<RecordOf<K>> } = {
     onTimer: onGraphTimer,
   },
   operation: { effects: computeOperationEffects, onTimer: onOperationTimer },
+  schedule: { onTimer: onScheduleTimer },
   'direct-message': {
     effects: computeDirectMessageEffects,
     contents: ({ content }) => [content],

@@ -57,6 +57,8 @@ export const ACCESS: Record<string, AccessRow> = {
     stranger: '404 task_not_found',
   },
   'GET /v1/queues': { stranger: '200' },
+  'GET /v1/schedules': { stranger: '200' },
+  'GET /v1/schedules/{id}': { at: '/v1/schedules/daily', stranger: '404 not_found' },
   'GET /v1/operations': { stranger: '200' },
   'GET /v1/operations/{id}': { at: '/v1/operations/:operation', stranger: '404 not_found' },
   'GET /v1/stats': { by: 'admin', stranger: '403 forbidden', foreign: '403 forbidden' },
@@ -164,6 +166,29 @@ export const ACCESS: Record<string, AccessRow> = {
     stranger: '404 task_not_found',
   },
   'POST /v1/tasks/{id}/cancel': { scope: 'operate', at: '/v1/tasks/:open/cancel', stranger: '404 task_not_found' },
+  'PUT /v1/schedules/{id}': {
+    at: '/v1/schedules/other',
+    body: () => ({ agent: 'requester', cron: '0 6 * * *', task: { capability: 'security.briefing' } }),
+    status: 201,
+    stranger: '403 from_mismatch',
+    foreign: '201',
+  },
+  'POST /v1/schedules/{id}/pause': {
+    scope: 'operate',
+    at: '/v1/schedules/daily/pause',
+    stranger: '404 not_found',
+  },
+  'POST /v1/schedules/{id}/resume': {
+    scope: 'operate',
+    at: '/v1/schedules/daily/resume',
+    stranger: '404 not_found',
+  },
+  'POST /v1/schedules/{id}/run': {
+    scope: 'operate',
+    at: '/v1/schedules/daily/run',
+    status: 202,
+    stranger: '404 not_found',
+  },
   'POST /v1/tasks/{id}/rerun': {
     scope: 'operate',
     at: '/v1/tasks/:done/rerun',
@@ -313,6 +338,7 @@ export const ACCESS: Record<string, AccessRow> = {
     status: 404,
     stranger: '403 forbidden',
   },
+  'DELETE /v1/schedules/{id}': { at: '/v1/schedules/daily', status: 204, stranger: '404 not_found' },
   'DELETE /v1/webhooks/{id}': { at: '/v1/webhooks/new', by: 'admin', status: 204, stranger: '403 forbidden' },
   'PUT /v1/tools/{name}': {
     at: '/v1/tools/new',

@@ -71,6 +71,8 @@ export const accessScene = async (t: TestContext) => {
   const wanted = { filter: { type: 'none' }, reason: SECRET };
   const operation = (await requester.call('POST', '/v1/tasks/cancel', wanted)).body.operationId;
   assert.ok(operation);
+  const scheduled = { cron: '0 6 * * *', task: { capability: 'security.briefing', input: secret } };
+  assert.equal((await requester.call('PUT', '/v1/schedules/daily', scheduled)).status, 201);
   const card = (await requester.call('POST', '/v1/cards', { type: 'task.instruction', content: secret })).body.card_id;
   const box = (await requester.call('POST', '/v1/boxes', { kind: 'output', cards: [card] })).body.box_id;
   const tool = { target_subject: 'cmd.tool.search.execute', parameters: { type: 'object' } };

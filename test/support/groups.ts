@@ -25,6 +25,7 @@ export const GROUPS = {
     'inbox',
     'json',
     'operations',
+    'schedules',
     'sequences',
     'streams',
     'tools',

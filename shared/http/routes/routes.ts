@@ -24,6 +24,7 @@ import { metricRoutes } from './metrics.ts';
 import { operationRoutes } from './operations.ts';
 import { queueRoutes } from './queues.ts';
 import { relayRoutes } from './relay.ts';
+import { scheduleRoutes } from './schedules.ts';
 import { schemaRoutes } from './schemas.ts';
 import { sentMessageRoutes } from './sent-messages.ts';
 import { statisticsRoutes } from './statistics.ts';
@@ -42,6 +43,7 @@ export const routes: readonly Route[] = [
   ...graphRoutes,
   ...batchRoutes,
   ...operationRoutes,
+  ...scheduleRoutes,
   ...claimRoutes,
   ...queueRoutes,
   ...statisticsRoutes,

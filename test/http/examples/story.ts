@@ -115,6 +115,20 @@ export const tellStory = async (parley: TestParley, send: Send): Promise<void> =
   await settled(parley);
   await send(editor, 'retryDeadLetters', { body: { ids: [FAILED] } });
 
+  const scheduled = {
+    cron: '0 6 * * 1-5',
+    task: { capability: 'research', input: { topic: 'tides' } },
+    missed: 'once',
+  };
+  const daily = { params: { id: 'daily-tides' } };
+  await send(editor, 'putSchedule', { ...daily, body: scheduled });
+  await send(editor, 'getSchedule', daily);
+  await send(editor, 'listSchedules', { query: { status: 'active' } });
+  await send(editor, 'runSchedule', daily);
+  await send(editor, 'pauseSchedule', daily);
+  await send(editor, 'resumeSchedule', daily);
+  await send(editor, 'removeSchedule', daily);
+
   const queued = { type: 'research', status: ['requested'] };
   const cancelling = { filter: queued, reason: 'the archive stays closed' };
   const { body: operation } = await send(editor, 'cancelTasks', { body: cancelling });
