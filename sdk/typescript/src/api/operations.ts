@@ -128,6 +128,8 @@ export interface Operations {
   getOperation: { args: { id: string; wait?: number }; result: Schemas['Operation'] };
   /** Get the streams and subjects that the relay reads on NATS */
   getRelayPlan: { args: Record<never, never>; result: Schemas['RelayPlan'] };
+  /** Get a schedule with its next times */
+  getSchedule: { args: { id: string }; result: Schemas['Schedule'] };
   /** Get the messages of a dialect as JSON Schema 2020-12: `task.schema.json`, or `<dialect>.json` */
   getSchema: { args: { name: string }; result: Schemas['GetSchemaResponse'] };
   /** Get the sequence numbers of messages from one agent to another */
@@ -176,6 +178,8 @@ export interface Operations {
   listOperations: { args: { kind?: 'cancel' | 'retry'; status?: string; since?: string; until?: string; limit?: number; cursor?: string; count?: 'true' }; result: Schemas['ListOperationsResponse'] };
   /** List the queues: what waits, since when, and what is in flight. An agent sees those that it claims from */
   listQueues: { args: { domain?: string; capability?: string; agent?: string; limit?: number; cursor?: string }; result: Schemas['ListQueuesResponse'] };
+  /** List schedules, newest first */
+  listSchedules: { args: { status?: string; requester?: string; limit?: number; cursor?: string; count?: 'true' }; result: Schemas['ListSchedulesResponse'] };
   /** List tasks, newest first */
   listTasks: { args: { type?: string; error?: string; requester?: string; holder?: string; agent?: string; domain?: string; conversation?: string; since?: string; until?: string; idPrefix?: string; status?: string; retrying?: 'true'; delayed?: 'true'; waits?: 'true'; limit?: number; cursor?: string; count?: 'true' }; result: Schemas['TaskPage'] };
   /** List tools by name */
@@ -194,8 +198,12 @@ export interface Operations {
   pauseAgent: { args: { id: string; body?: Schemas['PauseAgentRequest'] }; result: Schemas['Agent'] };
   /** Pause the queue of a domain or of a capability: its tasks wait, and those that agents hold go on */
   pauseQueue: { args: { id: string; body?: Schemas['PauseQueueRequest'] }; result: Schemas['PausedQueueResult'] };
+  /** Pause a schedule */
+  pauseSchedule: { args: { id: string }; result: Schemas['Schedule'] };
   /** Register an agent, or change its registration */
   putAgent: { args: { id: string; inherit?: 'true' | 'false'; body: Schemas['PutAgentRequest'] }; result: Schemas['PutAgentResponse'] | Schemas['PutAgentResponse201'] };
+  /** Create or replace a schedule, which requests a task at each of its times */
+  putSchedule: { args: { id: string; body: Schemas['PutScheduleRequest'] }; result: Schemas['Schedule'] };
   /** Keep the result of a step with the task. The first value of a name stays, and the lease is renewed */
   putStep: { args: { id: string; name: string; body: Schemas['PutStepRequest'] }; result: Schemas['PutStepResponse'] };
   /** Register a tool, or replace its registration */
@@ -216,6 +224,8 @@ export interface Operations {
   removeAgent: { args: { id: string }; result: undefined };
   /** Remove a key, which stops working */
   removeKey: { args: { name: string; agent?: string }; result: undefined };
+  /** Remove a schedule. Its tasks stay */
+  removeSchedule: { args: { id: string }; result: undefined };
   /** Remove a tool */
   removeTool: { args: { name: string }; result: undefined };
   /** Remove a webhook. What waits for it is not sent */
@@ -238,6 +248,8 @@ export interface Operations {
   resumeAgent: { args: { id: string; body?: Schemas['ResumeAgentRequest'] }; result: Schemas['Agent'] };
   /** Resume a queue: agents are handed its tasks again */
   resumeQueue: { args: { id: string }; result: Schemas['PausedQueueResult'] };
+  /** Resume a paused schedule. Runs of the pause are not made up for */
+  resumeSchedule: { args: { id: string }; result: Schemas['Schedule'] };
   /** Retry dead letters: those in `ids`, or the newest */
   retryDeadLetters: { args: { body?: Schemas['RetryDeadLettersRequest'] }; result: Schemas['RetryDeadLettersResponse'] };
   /** Retry a failed or expired task */
@@ -248,6 +260,8 @@ export interface Operations {
   rewindConsumer: { args: { name: string; body: Schemas['RewindConsumerRequest'] }; result: undefined };
   /** Replace a key. An agent may replace its own */
   rotateKey: { args: { name: string; body?: Schemas['RotateKeyRequest'] }; result: Schemas['NewKey'] };
+  /** Request the task of a schedule now, beside its times */
+  runSchedule: { args: { id: string }; result: Schemas['Task'] };
   /** Send one message of any dialect, or several as `{"messages": […]}`. With `wait`, a single request is answered with its outcome */
   sendMessages: { args: { wait?: number; body: Schemas['SendMessagesRequest'] }; result: Schemas['SendMessagesResponse'] | Schemas['AcceptedMessage'] };
   /** Start a leased turn */
@@ -327,6 +341,7 @@ export const OPERATIONS: { readonly [Name in keyof Operations]: string } = {
   getOpenApi: 'GET /openapi.json',
   getOperation: 'GET /v1/operations/{id}',
   getRelayPlan: 'GET /v1/relay/plan',
+  getSchedule: 'GET /v1/schedules/{id}',
   getSchema: 'GET /schemas/{name}',
   getSequence: 'GET /v1/agents/{id}/sequence',
   getStatistics: 'GET /v1/stats',
@@ -351,6 +366,7 @@ export const OPERATIONS: { readonly [Name in keyof Operations]: string } = {
   listKeys: 'GET /v1/keys',
   listOperations: 'GET /v1/operations',
   listQueues: 'GET /v1/queues',
+  listSchedules: 'GET /v1/schedules',
   listTasks: 'GET /v1/tasks',
   listTools: 'GET /v1/tools',
   listTurns: 'GET /v1/turns',
@@ -360,7 +376,9 @@ export const OPERATIONS: { readonly [Name in keyof Operations]: string } = {
   listWebhooks: 'GET /v1/webhooks',
   pauseAgent: 'POST /v1/agents/{id}/pause',
   pauseQueue: 'POST /v1/queues/{id}/pause',
+  pauseSchedule: 'POST /v1/schedules/{id}/pause',
   putAgent: 'PUT /v1/agents/{id}',
+  putSchedule: 'PUT /v1/schedules/{id}',
   putStep: 'PUT /v1/tasks/{id}/steps/{name}',
   putTool: 'PUT /v1/tools/{name}',
   putWebhook: 'PUT /v1/webhooks/{id}',
@@ -371,6 +389,7 @@ export const OPERATIONS: { readonly [Name in keyof Operations]: string } = {
   releaseTask: 'POST /v1/tasks/{id}/release',
   removeAgent: 'DELETE /v1/agents/{id}',
   removeKey: 'DELETE /v1/keys/{name}',
+  removeSchedule: 'DELETE /v1/schedules/{id}',
   removeTool: 'DELETE /v1/tools/{name}',
   removeWebhook: 'DELETE /v1/webhooks/{id}',
   renderRelayItems: 'POST /v1/relay/render',
@@ -382,11 +401,13 @@ export const OPERATIONS: { readonly [Name in keyof Operations]: string } = {
   rerunTask: 'POST /v1/tasks/{id}/rerun',
   resumeAgent: 'POST /v1/agents/{id}/resume',
   resumeQueue: 'POST /v1/queues/{id}/resume',
+  resumeSchedule: 'POST /v1/schedules/{id}/resume',
   retryDeadLetters: 'POST /v1/dead-letters/retry',
   retryTask: 'POST /v1/tasks/{id}/retry',
   retryTasks: 'POST /v1/tasks/retry',
   rewindConsumer: 'POST /v1/consumers/{name}/rewind',
   rotateKey: 'POST /v1/keys/{name}/rotate',
+  runSchedule: 'POST /v1/schedules/{id}/run',
   sendMessages: 'POST /v1/messages',
   startTurn: 'POST /v1/turns/{agent_turn_id}/start',
   stepTurn: 'POST /v1/turns/{agent_turn_id}/step',

@@ -849,6 +849,64 @@ export interface Schemas {
     count?: Schemas['Count'];
     cursor?: string;
   };
+  Schedule: {
+    scheduleId: string;
+    /** the requester of its tasks */
+    from: string;
+    cron: string;
+    task: {
+      capability: string;
+      [field: string]: unknown;
+    };
+    missed: 'skip' | 'once' | 'all';
+    status: 'active' | 'paused';
+    /** the next five; none while it is paused */
+    nextRuns: string[];
+    runs: number;
+    /** times at which missed runs were left out */
+    skipped: number;
+    lastRunAt?: string;
+    lastTaskId?: string;
+    /** why the last run has no task */
+    lastError?: {
+      code: string;
+      message: string;
+    };
+    createdAt: string;
+  };
+  ListSchedulesResponse: {
+    schedules: Schemas['Schedule'][];
+    count?: Schemas['Count'];
+    cursor?: string;
+  };
+  PutScheduleRequest: {
+    /** the agent, if an admin key acts for it */
+    agent?: string;
+    /** five fields in UTC, such as `0 6 * * 1-5` */
+    cron: string;
+    /** a native request, without id and sender */
+    task: {
+      capability: string;
+      input?: unknown;
+      /** by default any provider of the capability */
+      to?: string;
+      priority?: 'critical' | 'high' | 'normal' | 'low';
+      /** how long the task may wait for a claim */
+      ttlSeconds?: number;
+      conversation?: string;
+      user?: string;
+      retry?: {
+        maxAttempts?: number;
+        backoff?: 'exponential' | 'linear' | 'fixed';
+        initialMs?: number;
+      };
+      /** carried along */
+      metadata?: { [field: string]: unknown };
+    };
+    /** what becomes of runs that an outage swallowed: none, one for all, or each of the last 7 days */
+    missed?: 'skip' | 'once' | 'all';
+    status?: 'active' | 'paused';
+  };
   ClaimTasksRequest: {
     max?: number;
     /** seconds to wait */
