@@ -1,12 +1,21 @@
 import type { Agent } from '../../api/types.ts';
 import type { Tone } from '../../model/task-state.ts';
+import { now } from '../../state/clock.ts';
 import { Badge } from '../../ui/basics.tsx';
 
-const toState = ({ health, paused }: Agent): [label: string, tone: Tone] => {
+/** The last call is noted up to a minute late, and a poll may take twenty seconds. */
+const ACTIVE_MS = 3 * 60_000;
+
+const isActive = ({ health: { lastSeen } }: Agent): boolean =>
+  lastSeen !== undefined && now.value - Date.parse(lastSeen) < ACTIVE_MS;
+
+const toState = (agent: Agent): [label: string, tone: Tone] => {
+  const { health, paused } = agent;
   if (paused) return ['paused', 'warn'];
   if (health.online === false) return ['offline', 'bad'];
   if (health.status !== undefined && !['ok', 'healthy', 'idle', 'online', 'ready', 'busy'].includes(health.status))
     return [health.status, 'warn'];
+  if (health.online === undefined && isActive(agent)) return ['active', 'good'];
   if (health.online === undefined) return health.lastSeen === undefined ? ['never seen', 'muted'] : ['seen', 'idle'];
   return ['online', 'good'];
 };

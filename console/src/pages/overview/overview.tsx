@@ -6,7 +6,7 @@ import { useResource } from '../../state/resource.ts';
 import { href } from '../../state/router.ts';
 import { Empty, Time } from '../../ui/basics.tsx';
 import { Card, Loaded, Page } from '../../ui/page.tsx';
-import { AgentState, isTroubled } from '../agents/agent-state.tsx';
+import { AgentState, isTroubled, toAgentTone } from '../agents/agent-state.tsx';
 import { QueueTable } from '../queues/queue-rows.tsx';
 import { Activity } from './activity.tsx';
 import { Tile } from './tiles.tsx';
@@ -84,7 +84,7 @@ export const Overview = () => {
 
 const Tiles = ({ counts, agents }: { counts: Counts; agents: Agent[] }) => {
   const troubled = agents.filter(isTroubled).length;
-  const online = agents.filter(({ health }) => health.online === true).length;
+  const active = agents.filter((agent) => toAgentTone(agent) === 'good').length;
   const isLate = counts.oldest !== undefined && now.value - Date.parse(counts.oldest) > 60_000;
   return (
     <div class="tiles">
@@ -127,7 +127,7 @@ const Tiles = ({ counts, agents }: { counts: Counts; agents: Agent[] }) => {
         label="Agents"
         value={agents.length}
         tone={troubled > 0 ? 'bad' : 'good'}
-        note={troubled > 0 ? `${troubled} offline` : `${online} online`}
+        note={troubled > 0 ? `${troubled} offline` : `${active} active`}
         to={href(['agents'])}
       />
     </div>
