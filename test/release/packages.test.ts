@@ -178,6 +178,8 @@ await server.stop();
     assert.match(stdout, /^"All quiet\."$/m);
     assert.match(stdout, /\tcompleted\tsecurity\.briefing\thigh\t/);
     await echo.stop();
+    await run('npx', ['parley', 'backup', join(home, 'backup')], { cwd: folder, env });
+    assert.ok(existsSync(join(home, 'backup', 'backup.json')));
 
     const key = async (name: string, ...more: string[]): Promise<string> =>
       (await run('npx', ['parley', 'agents', 'add', name, ...more], { cwd: folder, env })).stdout.trim();
