@@ -31,60 +31,71 @@ const COUNTED_TYPES = ['task.*'];
 
 /** Counts what stands in the event log and is not counted yet. Any number of processes may do it at once. */
 export const rollUpStatistics = async (deps: StatisticsDeps, project: string, isUrgent = false): Promise<void> => {
-  const { records, clock } = deps;
+  const { records, events, clock } = deps;
   const before = await records.get(statisticsCursorRef(project));
   if (!isUrgent && before && before.at > clock.now() - MIN_PAUSE_MS) return;
+  // What comes meanwhile is for the next: on a busy log, each few events would cost a transaction.
+  const end = await events.getEnd(project);
   for (let stretches = 0; stretches < MAX_STRETCHES; stretches++) {
-    const isAtEnd = await retryOnConflict(`the statistics of ${project}`, RETRIES, () => rollUpStretch(deps, project));
+    const roll = () => rollUpStretch(deps, project, end);
+    const isAtEnd = await retryOnConflict(`the statistics of ${project}`, RETRIES, roll);
     if (isAtEnd) return;
   }
 };
 
-/** Whether it came to the end of the log. Undefined if another process was faster. */
-const rollUpStretch = async (deps: StatisticsDeps, project: string): Promise<boolean | undefined> => {
+/** Whether it came to the end. Undefined if another process was faster. */
+const rollUpStretch = async (deps: StatisticsDeps, project: string, end: string): Promise<boolean | undefined> => {
   const { records, events, newId } = deps;
   const cursor = await records.get(statisticsCursorRef(project));
   const seen = await loadSeen(events, project, cursor?.position);
-  const stretch = await readStretch(deps, project, seen);
-  if (stretch.isLast) {
-    keepSeen(events, project, seen);
-    return true;
+  const { additions, position, isFull } = await readStretch(deps, project, seen, end);
+  if (position !== undefined && position !== cursor?.position) {
+    const writes = await Promise.all(additions.map((addition) => buildChunkWrite(deps, addition)));
+    const written = await records.transact([buildCursorWrite(project, cursor, position), ...writes], newId());
+    if (written.outcome === 'refused') return undefined;
   }
-  const writes = await Promise.all(stretch.additions.map((addition) => buildChunkWrite(deps, addition)));
-  const written = await records.transact([buildCursorWrite(project, cursor, stretch.position), ...writes], newId());
-  if (written.outcome === 'refused') return undefined;
   keepSeen(events, project, seen);
-  return false;
+  return !isFull;
 };
 
 interface Stretch {
   additions: ChunkAddition[];
-  position: string;
-  isLast: boolean;
+  position: string | undefined;
+  /** There may be more behind it. */
+  isFull: boolean;
 }
 
 /** Advances what is seen. */
-const readStretch = async (deps: StatisticsDeps, project: string, seen: SeenEvents): Promise<Stretch> => {
+const readStretch = async (deps: StatisticsDeps, project: string, seen: SeenEvents, end: string): Promise<Stretch> => {
   const counted: CountedEvent[] = [];
-  const start = seen.position;
-  for (let pages = 0; pages < MAX_PAGES && countMinuteChunks(counted) < MAX_MINUTE_CHUNKS; pages++) {
-    const page = await readPage(deps, project, seen);
-    for (const event of page) {
+  let [isFull, pages] = [true, 0];
+  for (; isFull && pages < MAX_PAGES && countMinuteChunks(counted) < MAX_MINUTE_CHUNKS; pages++) {
+    const before = seen.position;
+    for (const event of await readPage(deps, project, seen, end)) {
       const one = countEvent(event);
       if (one) counted.push(one);
     }
-    if (page.length === 0) break;
+    isFull = seen.position !== before && seen.position !== end;
   }
-  const additions = toAdditions(project, counted, deps.clock.now());
-  return { additions, position: seen.position ?? '', isLast: seen.position === start };
+  return { additions: toAdditions(project, counted, deps.clock.now()), position: seen.position, isFull };
 };
 
 /** Few enough to change no more records than a transaction can. */
-const readPage = async ({ events }: StatisticsDeps, project: string, seen: SeenEvents): Promise<ParleyEvent[]> => {
+const readPage = async (
+  { events }: StatisticsDeps,
+  project: string,
+  seen: SeenEvents,
+  until: string,
+): Promise<ParleyEvent[]> => {
   for (let limit = PAGE_EVENTS; ; limit = Math.ceil(limit / 4)) {
     // A page takes milliseconds: others have their turn in between.
     await endTurn();
-    const { events: found, cursor } = await events.read(project, { after: seen.position, types: COUNTED_TYPES, limit });
+    const { events: found, cursor } = await events.read(project, {
+      after: seen.position,
+      until,
+      types: COUNTED_TYPES,
+      limit,
+    });
     if (countMinuteChunks(found) <= MAX_MINUTE_CHUNKS) return await seen.advance(found, cursor);
   }
 };
@@ -146,11 +157,12 @@ export const countTail = async (
 ): Promise<Tail> => {
   const kept = getSeen(deps.events, project, cursor?.position)?.copy();
   const seen = kept ?? (await SeenEvents.load(deps.events, project, cursor?.position));
+  const end = await deps.events.getEnd(project);
   const additions: ChunkAddition[] = [];
   for (let stretches = 0; stretches < MAX_TAIL_STRETCHES; stretches++) {
-    const stretch = await readStretch(deps, project, seen);
+    const stretch = await readStretch(deps, project, seen, end);
     additions.push(...stretch.additions);
-    if (stretch.isLast) return { additions, isComplete: true };
+    if (!stretch.isFull) return { additions, isComplete: true };
   }
   return { additions, isComplete: false };
 };
