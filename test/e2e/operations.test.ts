@@ -61,6 +61,10 @@ describe('bulk operations', () => {
     );
     const [again] = await cook.claim({ wait: 20, max: 1 });
     assert.equal(again.message.id, message.id);
+    const cancelled = ids.find((id) => id !== message.id) ?? '';
+    const rerun = await chef.call('POST', `/v1/tasks/${cancelled}/rerun`, { input: { dish: 'soup' } });
+    assert.deepEqual([rerun.status, rerun.body.rerunOf], [202, cancelled]);
+    assert.equal((await chef.task(cancelled)).rerunAs, rerun.body.id);
     const path = `/v1/operations/${listed[0].operationId}/stop`;
     assert.equal((await chef.call('POST', path)).body.status, 'completed');
     const headers = { 'idempotency-key': randomUUID() };

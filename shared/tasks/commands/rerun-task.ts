@@ -7,7 +7,7 @@ import type { Json } from '../../kernel/json/json.ts';
 import type { Trace } from '../../kernel/trace.ts';
 import type { TaskRequestCommand } from '../../model/command.ts';
 import { isOpen, type Task, taskRef } from '../../model/task.ts';
-import { equals } from '../../ports/conditions.ts';
+import { exists } from '../../ports/conditions.ts';
 import type { Priority } from '../../ports/queues.ts';
 import { loadContent } from '../../storage/content.ts';
 import { findTaskByAnyId } from '../ids/aliases.ts';
@@ -44,7 +44,7 @@ export const rerunTask = async (
   const created = await createTask(deps, caller, old.dialect, request, trace);
   const task = await deps.records.get(taskRef(old.project, id));
   if (!task) throw new ParleyError('conflict', `The task ${id} is no longer kept. Try again.`);
-  const change = { if: equals('createdAt', old.createdAt), set: { rerunAs: id } };
+  const change = { if: exists('endedAt'), set: { rerunAs: id } };
   await deps.records.update(taskRef(old.project, old.id), change, deps.newId());
   return { ...created, task };
 };

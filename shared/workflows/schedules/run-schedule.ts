@@ -5,7 +5,7 @@ import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
 import { DAY_MS } from '../../kernel/retention.ts';
 import { parseTrace } from '../../kernel/trace.ts';
 import { scheduleRef, type TaskSchedule } from '../../model/schedule.ts';
-import { and, type Change, equals } from '../../ports/conditions.ts';
+import { type Change, equals } from '../../ports/conditions.ts';
 import { createTask } from '../../tasks/commands/create-task.ts';
 import { findNextRun, parseCron } from './cron.ts';
 
@@ -32,8 +32,8 @@ export const onScheduleTimer = async (deps: Deps, schedule: TaskSchedule): Promi
     scheduleRef(project, id),
     {
       ...run,
-      // Unless another instance was first, or it was changed.
-      if: and(equals('nextRunAt', runAt), equals('createdAt', schedule.createdAt), equals('status', 'active')),
+      // If it was changed meanwhile, the timer fires again, and the same run makes the same task.
+      if: equals('v', schedule.v),
       set: { ...run.set, nextRunAt: next, due },
       unset: [...(run.unset ?? []), ...(next === undefined ? ['nextRunAt', 'due'] : [])],
     },
