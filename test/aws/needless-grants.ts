@@ -17,6 +17,7 @@ export const BY_CHANCE: Record<string, string> = {
     'two calls stop a turn at the same moment, and the card of one of them is there already',
   'tasks s3:DeleteObject content':
     'two calls bring the same large request at the same moment, which `grants.test.ts` brings about',
+  'due dynamodb:Query index/byCreation': 'a bulk operation has more tasks than one page',
   'due sqs:ChangeMessageVisibility lanes of a domain':
     'an agent that Parley calls has a task, and the next one that it could claim is of low priority',
   'a2a s3:DeleteObject content':

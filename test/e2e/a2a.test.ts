@@ -171,6 +171,15 @@ for (const binding of ['JSONRPC', 'HTTP+JSON'] as const) {
       assert.equal(status?.state, TaskState.TASK_STATE_REJECTED);
     });
 
+    it('gives the gateway work for whoever can do it', async () => {
+      const { asker } = await scene(binding);
+      const gateway = await a2aClient(address, asker, '@gateway', binding);
+      const { id, status } = await begin(gateway, { metadata: { parley: { capability: 'intel.nobody-does-this' } } });
+      assert.equal(status?.state, TaskState.TASK_STATE_SUBMITTED);
+      assert.equal((await gateway.getTask({ tenant: '', id })).id, id);
+      await gateway.cancelTask({ tenant: '', id, metadata: undefined });
+    });
+
     it('cancels a task, again too, and not one that is done', async () => {
       const { client, worker } = await scene(binding);
       const { id } = await begin(client);
