@@ -60,7 +60,7 @@ export const AwsConfig = z.strictObject({
     })
     .prefault({}),
   corsOrigins: z
-    .array(z.url().or(z.literal('*')))
+    .array(z.string().regex(/^(\*|https?:\/\/[^/\s]+)$/, 'must be an origin or *'))
     .min(1)
     .optional()
     .describe('The origins whose pages may call the API from a browser. By default none.'),

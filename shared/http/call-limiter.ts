@@ -76,16 +76,15 @@ export class CallLimiter {
       caller.isOver = written.outcome === 'written' && written.after.calls >= this.#limit;
     } catch (error) {
       // Whoever calls is not to blame.
-      this.#deps.log('warn', 'calls not counted', { project, owner, error: String(error) });
+      this.#deps.log('warn', 'calls not counted', { owner, error: String(error) });
     }
   }
 
   #limitError(owner: string, now: number): ParleyError {
     const retryAfterSeconds = Math.ceil((WINDOW_MS - (now % WINDOW_MS)) / 1000);
-    return new ParleyError(
-      'rate_limited',
-      `${owner} made more than its ${this.#perMinute} calls a minute (limits.callsPerMinute). Wait for Retry-After.`,
-      { retryable: true, details: { limit: this.#perMinute, retryAfterSeconds } },
-    );
+    return new ParleyError('rate_limited', `${owner} made more than ${this.#perMinute} calls a minute.`, {
+      retryable: true,
+      details: { limit: this.#perMinute, retryAfterSeconds },
+    });
   }
 }

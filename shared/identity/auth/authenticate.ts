@@ -36,7 +36,7 @@ export const authenticate = async (deps: Deps, authorization: string | undefined
   const presented = parsePresentedKey(authorization);
   if (!presented) throw new ParleyError('unauthorized', 'Send a key: "Authorization: Bearer <key>".');
   if (presented === 'malformed') {
-    throw new ParleyError('unauthorized', 'The key is not whole: its checksum is wrong. Copy all of it.');
+    throw new ParleyError('unauthorized', 'The checksum of the key is wrong. Copy all of it.');
   }
   const caller = await findCaller(deps, presented);
   if (caller) return caller;

@@ -21,6 +21,5 @@ export const recordKeyUse = async (deps: Deps, { project, key }: Caller | RelayC
     await deps.records.update(apiKeyRef(project, apiKey.agent, apiKey.name), change, deps.newId());
   } catch (error) {
     if (!(error instanceof ParleyError)) throw error;
-    deps.log('warn', 'key use not recorded', { project, name: apiKey.name, code: error.code });
   }
 };

@@ -114,16 +114,13 @@ export const requireQueueNotPaused = ({ pausedQueues = {} }: { pausedQueues?: Pa
     ...names('domain').map((name) => notEquals('domain', name)),
     ...names('capability').map((name) => notEquals('routingCapability', name)),
   ];
-  const toError = ({ id, domain, capability }: Task): ParleyError =>
-    new ParleyError('queue_paused', `The queue of the task ${id} (${domain ?? capability}) is paused.`, {
-      retryable: true,
-    });
+  const toError = ({ id }: Task): ParleyError =>
+    new ParleyError('queue_paused', `The queue of the task ${id} is paused.`, { retryable: true });
   return [{ holds: or(exists('to'), and(...isElsewhere)), toError }];
 };
 
 const formatPauseMessage = (agent: string, { action, by, until }: AgentPause, { id }: Task): string => {
   if (action === 'stop') return `${by} has stopped ${agent}: it cannot claim the task ${id} before "start".`;
-  if (action === 'drain') return `${agent} finishes what it holds: it cannot claim the task ${id} before "resume".`;
   const end = until === undefined ? '' : ` or ${toIso(until)}`;
   return `${by} has paused ${agent}: it cannot claim the task ${id} before "resume"${end}.`;
 };
