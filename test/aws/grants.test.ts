@@ -164,6 +164,21 @@ describe('what no end-to-end test can bring about works with the grants that the
     }
   });
 
+  it('due: a bulk operation goes on behind its first page', async () => {
+    const tim = await parley.agent(`tim-${randomUUID()}`, {});
+    for (let sent = 0; sent < 110; sent += 10) await Promise.all(Array.from({ length: 10 }, () => tim.request()));
+    const filter = { requester: tim.id };
+    await eventually(async () => {
+      const { body } = await tim.call('POST', '/v1/tasks/cancel', { filter, dryRun: true });
+      assert.equal(body.count?.value, 110);
+    }, PATIENCE_MS);
+    const { operationId } = (await tim.call('POST', '/v1/tasks/cancel', { filter })).body;
+    await eventually(async () => {
+      const { body } = await tim.call('GET', `/v1/operations/${operationId}`);
+      assert.partialDeepStrictEqual(body, { status: 'completed', changed: 110 });
+    }, PATIENCE_MS);
+  });
+
   it('due: an agent that Parley calls does its tasks, and leaves to others what is not urgent while it has some', async () => {
     const server = await a2aServer({ after }, ({ text, say }) => {
       if (text.includes('long')) say('WORKING', 'For long.');
