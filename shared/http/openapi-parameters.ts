@@ -1,5 +1,5 @@
 import { DIALECT_NAMES } from '../dialects/registry.ts';
-import { IDEMPOTENCY_KEY_PATTERN } from '../ingest/idempotency-key.ts';
+import { IDEMPOTENCY_KEY_PATTERN } from '../ingest/idempotency-header.ts';
 import { findExample } from './examples.ts';
 import { toJsonSchema } from './openapi-schemas.ts';
 import { MAX_PARAM_BYTES, MAX_PARAM_LENGTH, type Route } from './route.ts';

@@ -10,7 +10,7 @@ import {
 import type { KeyScope } from '../identity/auth/scopes.ts';
 import type { Deps } from '../identity/deps.ts';
 import { authorizeSender, buildSignedCall, SIGNATURE_HEADERS } from '../ingest/authorize.ts';
-import { executeOnce, IDEMPOTENCY_KEY_HEADER } from '../ingest/idempotency-key.ts';
+import { IDEMPOTENCY_KEY_HEADER } from '../ingest/idempotency-header.ts';
 import { ParleyError, type ParleyErrorCode } from '../kernel/errors.ts';
 import type { JsonObject } from '../kernel/json/json.ts';
 import { parseOrThrow } from '../kernel/json/parse-or-throw.ts';
@@ -192,6 +192,7 @@ export const defineKeyRoute = <Q, B, A extends KeyAccess>(definition: RouteDefin
         throw new ParleyError('invalid_request', `This call takes no Idempotency-Key: ${definition.unrepeatable}`);
       const { 'parley-broadcast': broadcast, 'parley-dialect': dialect } = request.headers;
       const content = [path, params, call.query, broadcast, dialect, received];
+      const { executeOnce } = await import('../ingest/idempotency-key.ts');
       return await executeOnce(deps, { caller, key, content }, RESPONSE_CODEC, (makeId) =>
         definition.handle({ ...parsed, makeId }),
       );

@@ -7,6 +7,7 @@ import { DAY_MS } from '../kernel/retention.ts';
 import { assertSameRequest } from '../kernel/same-request.ts';
 import { and, equals, notExists } from '../ports/conditions.ts';
 import type { Item, Ref } from '../ports/records.ts';
+import { IDEMPOTENCY_KEY_PATTERN } from './idempotency-header.ts';
 
 /** A call under an Idempotency-Key, and what it was answered. Without a fingerprint it was rejected. */
 export interface KeyedCall extends Item {
@@ -19,13 +20,6 @@ export interface KeyedCall extends Item {
   response?: string;
 }
 
-export const IDEMPOTENCY_KEY_HEADER = {
-  'Idempotency-Key':
-    'makes the call repeatable: within 24 hours the same key with the same call gets the same answer, and with another call `409 id_reused`',
-};
-
-/** Visible ASCII. */
-export const IDEMPOTENCY_KEY_PATTERN = '^[!-~]{1,255}$';
 const IDEMPOTENCY_KEY = new RegExp(IDEMPOTENCY_KEY_PATTERN);
 
 /** Calls have 30 s. One that began earlier has ended without an answer, and is executed again. */
