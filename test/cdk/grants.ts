@@ -61,7 +61,7 @@ describe('the functions may', () => {
     const receivers = FUNCTION_NAMES.filter((name) =>
       granted(name).some((grant) => /^sqs:ReceiveMessage Lanes.*(critical|low)/.test(grant)),
     );
-    assert.deepEqual(receivers, ['claims', 'mcp', 'turns']);
+    assert.deepEqual(receivers, ['claims', 'mcp', 'turns', 'due']);
   });
 
   it('send to every lane, where they send to lanes, and write that it is in use', () => {

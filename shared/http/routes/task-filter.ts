@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { boundedArray } from '../../kernel/json/bounded-schemas.ts';
 import { TASK_STATUSES } from '../../model/task.ts';
 import { agentName, commaSeparated, flag, timeRange } from './list-query.ts';
 
@@ -30,7 +31,7 @@ export const taskFilterQuery = {
 /** The same in a body. */
 export const TaskFilterBody = z.strictObject({
   ...named,
-  status: z.array(z.enum(TASK_STATUSES)).min(1).max(TASK_STATUSES.length).optional(),
+  status: boundedArray(z.enum(TASK_STATUSES), { min: 1, max: TASK_STATUSES.length }).optional(),
   retrying: z.literal(true).optional().describe(retrying),
   delayed: z.literal(true).optional().describe(delayed),
   waits: z.literal(true).optional().describe(waits),
