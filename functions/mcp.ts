@@ -1,4 +1,5 @@
 import { agentRoutes } from '../shared/http/routes/agents.ts';
+import { capabilityRoutes } from '../shared/http/routes/capabilities.ts';
 import { claimRoutes } from '../shared/http/routes/claims.ts';
 import { graphRoutes } from '../shared/http/routes/graphs.ts';
 import { inboxRoutes } from '../shared/http/routes/inbox.ts';
@@ -8,6 +9,14 @@ import { taskRoutes } from '../shared/http/routes/tasks.ts';
 import { createHttpFunction } from './runtime/http-function.ts';
 
 /** The calls that MCP stands on. They are made inside the function. */
-const CALLED = [...messageRoutes, ...taskRoutes, ...graphRoutes, ...claimRoutes, ...inboxRoutes, ...agentRoutes];
+const CALLED = [
+  ...capabilityRoutes,
+  ...messageRoutes,
+  ...taskRoutes,
+  ...graphRoutes,
+  ...claimRoutes,
+  ...inboxRoutes,
+  ...agentRoutes,
+];
 
 export const handler = createHttpFunction(createMcpRoutes(() => CALLED));

@@ -43,7 +43,7 @@ describe('parley mcp', () => {
   }
 
   it('says what is wrong with a key, and that Parley is away', async (t) => {
-    await assert.rejects(connectStdio(t, 'prl_default.nobody.wrong', 'legacy'), /checksum is wrong/);
+    await assert.rejects(connectStdio(t, 'prl_default.nobody.wrong', 'legacy'), /checksum of the key is wrong/);
     await assert.rejects(connectStdio(t, adminKey, 'legacy', 'http://127.0.0.1:9'), /does not answer at/);
   });
 });

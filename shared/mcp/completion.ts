@@ -28,7 +28,7 @@ const listValues = async ({ api, agent }: McpContext, { ref, argument }: Complet
   const { name, value } = argument;
   if (ref.type === 'ref/prompt') {
     if (name !== 'capability' && name !== 'capabilities') return [];
-    const capabilities = await listCapabilities(api, agent);
+    const { capabilities } = await listCapabilities(api, { agent, limit: MAX_VALUES });
     return capabilities.map((one) => one.name).filter((one) => one.startsWith(value));
   }
   if (name !== 'id') return [];

@@ -52,7 +52,11 @@ export const toDetailedMcpTask = (task: ShownTask, context: Pick<McpContext, 'ta
     case 'failed':
       return {
         ...shown,
-        error: { code: RPC_CODES.internal, message: describeError(task), data: { ...task.error, state: task.state } },
+        error: {
+          code: RPC_CODES.internalError,
+          message: describeError(task),
+          data: { ...task.error, state: task.state },
+        },
       };
     case 'input_required':
       return { ...shown, inputRequests: buildInputRequests(task) };

@@ -1,12 +1,9 @@
 import type { Json } from '../kernel/json/json.ts';
+import { JSON_RPC_CODES } from '../kernel/json-rpc.ts';
 
-/** The codes of JSON-RPC and of MCP 2026-07-28. */
+/** Those of JSON-RPC, and those that MCP 2026-07-28 adds. */
 export const RPC_CODES = {
-  parseError: -32700,
-  invalidRequest: -32600,
-  methodNotFound: -32601,
-  invalidParams: -32602,
-  internal: -32603,
+  ...JSON_RPC_CODES,
   headerMismatch: -32020,
   missingCapability: -32021,
   unsupportedVersion: -32022,

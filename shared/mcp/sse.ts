@@ -1,6 +1,7 @@
 import type { JsonObject } from '../kernel/json/json.ts';
+import { buildJsonRpcError, buildJsonRpcResult } from '../kernel/json-rpc.ts';
 import type { McpCall } from './mcp-call.ts';
-import { buildRpcErrorResponse, buildRpcResultResponse, toRpcError } from './responses.ts';
+import { toRpcError } from './responses.ts';
 
 export const toSsePiece = (message: JsonObject): string => `event: message\ndata: ${JSON.stringify(message)}\n\n`;
 
@@ -19,13 +20,13 @@ export async function* streamAnswer(
   try {
     for (;;) {
       const { value, done } = await answer.next();
-      yield toSsePiece(done ? buildRpcResultResponse(id, value) : value);
+      yield toSsePiece(done ? buildJsonRpcResult(id, value) : value);
       if (done) return;
     }
   } catch (error) {
     const known = toRpcError(error);
     if (!known) throw error;
-    yield toSsePiece(buildRpcErrorResponse(id, known));
+    yield toSsePiece(buildJsonRpcError(id, known));
   } finally {
     await answer.return({});
   }

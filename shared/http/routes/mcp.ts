@@ -5,12 +5,13 @@ import type { Deps } from '../../identity/deps.ts';
 import { computeProjectHmac } from '../../identity/project-secret.ts';
 import { ParleyError } from '../../kernel/errors.ts';
 import { jsonValue } from '../../kernel/json/parse-or-throw.ts';
+import { buildJsonRpcError, buildJsonRpcResult } from '../../kernel/json-rpc.ts';
 import { isStreamed } from '../../mcp/answer.ts';
 import type { McpContext } from '../../mcp/context.ts';
 import type { McpCall } from '../../mcp/mcp-call.ts';
 import { runMethod } from '../../mcp/methods.ts';
 import { readCall, readRequestId } from '../../mcp/read-call.ts';
-import { buildRpcErrorResponse, buildRpcResultResponse, getErrorStatus, toRpcError } from '../../mcp/responses.ts';
+import { getErrorStatus, toRpcError } from '../../mcp/responses.ts';
 import { RPC_CODES, RpcError } from '../../mcp/rpc-error.ts';
 import { streamAnswer } from '../../mcp/sse.ts';
 import { createInternalApi } from '../internal-api.ts';
@@ -87,7 +88,7 @@ const defineMcpRoute = (
           taskRetentionMs: deps.config.tasks.retentionMs,
         };
         const answer = await runMethod(context);
-        if (!isStreamed(answer)) return { status: 200, body: buildRpcResultResponse(id, answer) };
+        if (!isStreamed(answer)) return { status: 200, body: buildJsonRpcResult(id, answer) };
         return { status: 200, stream: streamAnswer(id, answer), endsByItself: true, headers: UNBUFFERED };
       } catch (error) {
         const known = toRpcError(error);
@@ -99,7 +100,7 @@ const defineMcpRoute = (
 
 const toErrorAnswer = (id: McpCall['id'] | undefined, call: McpCall | undefined, error: RpcError): RouteResponse => ({
   status: getErrorStatus(call, error),
-  body: buildRpcErrorResponse(id, error),
+  body: buildJsonRpcError(id, error),
 });
 
 /** A body that is no JSON has an error of JSON-RPC too. */

@@ -12,23 +12,18 @@ interface ToolPage {
 }
 
 /** A page of the capabilities as tools, by name. */
-export const listCapabilityTools = async (context: McpContext, after: string | undefined): Promise<ToolPage> => {
-  const all = await listCapabilities(context.api, context.agent);
-  const rest = all.filter(({ name }) => after === undefined || name > after);
-  const page = rest.slice(0, PAGE);
-  const last = rest.length > PAGE ? page.at(-1)?.name : undefined;
-  return { tools: page.map((capability) => toTool(context, capability)), ...(last !== undefined && { cursor: last }) };
+export const listCapabilityTools = async (context: McpContext, cursor: string | undefined): Promise<ToolPage> => {
+  const { api, agent } = context;
+  const { capabilities, ...rest } = await listCapabilities(api, { agent, cursor, limit: PAGE });
+  return { tools: capabilities.map((capability) => toTool(context, capability)), ...rest };
 };
 
 export const findCapability = async ({ api, agent }: McpContext, name: string): Promise<ShownCapability | undefined> =>
-  (await listCapabilities(api, agent)).find((capability) => capability.name === name);
+  (await listCapabilities(api, { agent, capability: name })).capabilities[0];
 
-const toTool = (
-  { call }: McpContext,
-  { name, description, input, output, providers }: ShownCapability,
-): JsonObject => ({
+const toTool = ({ call }: McpContext, { name, input, output, providers }: ShownCapability): JsonObject => ({
   name,
-  description: description ?? `Done by ${providers.join(', ')}, as a durable task.`,
+  description: `Done by ${providers.slice(0, 10).join(', ')}, as a durable task.`,
   inputSchema: toInputSchema(input),
   // Without task handles a call may answer before there is a result, and clients hold every answer against this schema.
   ...(output && call.canFollowTasks && { outputSchema: output }),

@@ -1,6 +1,6 @@
 import { ParleyError, type ParleyErrorCode, STATUS_BY_CODE } from '../../../kernel/errors.ts';
 import type { JsonObject } from '../../../kernel/json/json.ts';
-import { JSON_RPC_CODES } from '../../json-rpc.ts';
+import { JSON_RPC_CODES } from '../../../kernel/json-rpc.ts';
 import { toPublicError } from '../../problem.ts';
 
 interface ErrorKind {

@@ -1,5 +1,11 @@
 import type { JsonObject } from '../../../kernel/json/json.ts';
-import { buildJsonRpcError, buildJsonRpcResult, JSON_RPC_CODES, type JsonRpcId, parseJsonRpc } from '../../json-rpc.ts';
+import {
+  buildJsonRpcError,
+  buildJsonRpcResult,
+  JSON_RPC_CODES,
+  type JsonRpcId,
+  parseJsonRpc,
+} from '../../../kernel/json-rpc.ts';
 import type { RouteCall, RouteResponse } from '../../route.ts';
 import { answerInBinding, JSON_TYPE, pickMediaType, toEventStream } from './binding.ts';
 import { type EncodedError, isTransportError } from './errors.ts';

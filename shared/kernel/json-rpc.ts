@@ -1,5 +1,5 @@
-import type { ParleyError } from '../kernel/errors.ts';
-import { isObject, type Json, type JsonObject } from '../kernel/json/json.ts';
+import type { ParleyError } from './errors.ts';
+import { isObject, type Json, type JsonObject } from './json/json.ts';
 
 /** JSON-RPC 2.0, for the protocols that are spoken in it. A call is one request: batches are not taken. */
 
@@ -62,8 +62,9 @@ export const toJsonRpcParseError = ({ message }: ParleyError): JsonRpcError => (
 
 export const buildJsonRpcResult = (id: JsonRpcId, result: Json): JsonObject => ({ jsonrpc: '2.0', id, result });
 
-export const buildJsonRpcError = (id: JsonRpcId, { code, message, data }: JsonRpcError): JsonObject => ({
+/** Without an id where a protocol does not allow null for one that is not known. */
+export const buildJsonRpcError = (id: JsonRpcId | undefined, { code, message, data }: JsonRpcError): JsonObject => ({
   jsonrpc: '2.0',
-  id,
-  error: { code, message, data },
+  ...(id !== undefined && { id }),
+  error: { code, message, ...(data !== undefined && { data }) },
 });
