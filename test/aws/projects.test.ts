@@ -58,7 +58,7 @@ describe('two projects in one table', () => {
     for (const { status } of await Promise.all(holds.map((hold) => hold()))) assert.equal(status, 202);
     const items = await allItems(parley);
     const kinds = new Set(items.map(({ sk }) => String(sk?.S).split('#')[0]));
-    for (const kind of ['task', 'agent', 'health', 'admin', 'history', 'delivery', 'queue-activity']) {
+    for (const kind of ['task', 'agent', 'health', 'key', 'history', 'delivery', 'queue-activity']) {
       assert.ok(kinds.has(kind), `nothing of the kind ${kind} among ${[...kinds]}`);
     }
     for (const attribute of ['pk', 'byListPk', 'byHolderPk']) {
