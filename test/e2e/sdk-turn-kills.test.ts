@@ -60,21 +60,22 @@ const isKilledAt = async (fatal: number, fate: CallFate): Promise<boolean> => {
     env: { ...env, PARLEY_URL: proxy.endpoint, PARLEY_KEY: merlin.key },
     stdio: ['ignore', 'ignore', 'inherit'],
   });
+  const tell = (step: string): void => appendFileSync(log, `${step}\n`);
+  const second = connect({ url: address, key: merlin.key }).turns<{ number: number }>(
+    (held, ctx) => handleTurnInSteps(held, ctx, tool, tell),
+    { instance: 'one' },
+  );
+  second.when('error', () => {});
+  let running: Promise<void> | undefined;
   try {
     const ended = turn.result();
     await Promise.race([died.promise, ended]);
-    const tell = (step: string): void => appendFileSync(log, `${step}\n`);
-    const second = connect({ url: address, key: merlin.key }).turns<{ number: number }>(
-      (held, ctx) => handleTurnInSteps(held, ctx, tool, tell),
-      { instance: 'one' },
-    );
-    second.when('error', () => {});
-    const running = second.run({ signals: false });
+    running = second.run({ signals: false });
     running.catch(() => {});
     assert.equal((await ended).answer, 41);
-    await second.stop();
-    await running.catch(() => {});
   } finally {
+    await second.stop();
+    await running?.catch(() => {});
     await killed(first);
     await proxy.close();
   }

@@ -101,7 +101,14 @@ describe('the docs', () => {
   it('name only settings that exist', () => {
     const config = defineConfig({ projects: { default: { domains: {} } }, aws: { stage: 'test' } });
     /** Of a registration, or optional. */
-    const others = ['limits.messagesPerMinute', 'tasks.rememberMs', 'aws.relay', 'aws.domain', 'aws.alarms.email'];
+    const others = [
+      'limits.messagesPerMinute',
+      'limits.callsPerMinute',
+      'tasks.rememberMs',
+      'aws.relay',
+      'aws.domain',
+      'aws.alarms.email',
+    ];
     // The reference is generated from the schema itself.
     for (const { path, text } of PAGES.filter(({ path }) => path !== 'docs/reference/configuration.md')) {
       for (const [, setting = ''] of text.matchAll(
@@ -116,9 +123,9 @@ describe('the docs', () => {
   it('quote only log lines that the code writes', () => {
     const sources = globSync('{functions,local,shared}/**/*.ts', { cwd: ROOT }).map(readPage).join('\n');
     const quoted = ['docs/guides/one-machine.md', 'docs/operations/runbook.md'].flatMap((path) =>
-      [...readPage(path).matchAll(/`((?!npm|aws|ulimit|Task timed|Runtime)[A-Za-z]+:?(?: [a-z,()-]+){1,7})`/g)].map(
-        ([, line = '']) => line,
-      ),
+      [
+        ...readPage(path).matchAll(/`((?!npm|aws|docker|ulimit|Task timed|Runtime)[A-Za-z]+:?(?: [a-z,()-]+){1,7})`/g),
+      ].map(([, line = '']) => line),
     );
     assert.ok(quoted.length >= 8);
     for (const line of quoted) assert.ok(sources.includes(line), line);

@@ -78,10 +78,12 @@ export class TurnContext {
   /** Calls several tools beside each other. */
   async tools(calls: ToolCall[], { deadline = DEADLINE }: ToolOptions = {}): Promise<Json[]> {
     const keys = calls.map(({ target, tool = target }) => this.#toKey(`tool ${tool}`));
-    const known = keys.map((key) => this.#memory[key]);
-    if (known.every((one) => one?.call !== undefined)) return Promise.all(keys.map((key) => this.#resultOf(key)));
+    if (keys.every((key) => this.#hasReported(key))) return Promise.all(keys.map((key) => this.#resultOf(key)));
     this.signal.throwIfAborted();
-    const commands = await Promise.all(calls.map((call, index) => this.#prepare(call, keys[index] ?? '')));
+    // A worker that died before it suspended the turn has left its commands.
+    const commands = await Promise.all(
+      calls.map((call, index) => this.#memory[keys[index] ?? '']?.call ?? this.#prepare(call, keys[index] ?? '')),
+    );
     // First wait, then call: what a fast tool says to a turn that does not wait for it would be lost.
     const waiting = commands.map(({ callId }, index) => ({
       tool_call_id: callId,
@@ -110,11 +112,21 @@ export class TurnContext {
     return call;
   }
 
+  #hasReported(key: string): boolean {
+    const kept = this.#memory[`${key} result`];
+    const callId = this.#memory[key]?.call?.callId;
+    return (kept && 'value' in kept) || (callId !== undefined && this.#findReport(callId) !== undefined);
+  }
+
+  #findReport(callId: string): ToolReport | undefined {
+    return this.#reports.find((one) => one.callId === callId);
+  }
+
   async #resultOf(key: string): Promise<Json> {
     const kept = this.#memory[`${key} result`];
     const { callId = '' } = this.#memory[key]?.call ?? {};
     if (kept && 'value' in kept) return takeResult(callId, kept.value as JsonObject);
-    const report = this.#reports.find((one) => one.callId === callId);
+    const report = this.#findReport(callId);
     if (!report) throw new TaskFailed(callId, 'failed', 'no_report', 'The tool has not reported.');
     const content = await this.#calls.readCard(report.cardId);
     const value: JsonObject = { status: report.status, content };
