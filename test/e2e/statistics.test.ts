@@ -19,13 +19,15 @@ describe('GET /v1/stats', () => {
       const { status, body } = await admin.call('GET', '/v1/stats?window=10m&by=capability,pair&limit=100');
       assert.equal(status, 200, JSON.stringify(body));
       const own = body.capabilities.find((one: { capability?: string }) => one.capability === capability);
-      const { submitted, claimed, completed, failed, failedByCode } = own;
-      assert.deepEqual([submitted, claimed, completed, failed, failedByCode], [3, 3, 1, 1, { invalid_params: 1 }]);
-      assert.deepEqual([own.timeToClaim.count, own.timeToEnd.count], [3, 2]);
+      // Beside many other tests, what is rare may be beyond the page.
+      if (own) {
+        const { submitted, claimed, completed, failed, failedByCode } = own;
+        assert.deepEqual([submitted, claimed, completed, failed, failedByCode], [3, 3, 1, 1, { invalid_params: 1 }]);
+        assert.deepEqual([own.timeToClaim.count, own.timeToEnd.count], [3, 2]);
+      } else assert.ok(body.capabilities.length >= 100, capability);
       const pair = body.pairs.find((one: { holder?: string }) => one.holder === galahad.id);
-      // Among the pairs of many other tests it may be one of the rest.
       if (pair) assert.deepEqual([pair.requester, pair.claimed], [tim.id, 3]);
-      else assert.ok(body.pairs.some(({ other }: { other?: boolean }) => other));
+      else assert.ok(body.pairs.length >= 100, galahad.id);
       assert.ok(body.total.submitted >= 3);
     }, 30_000);
     const { body } = await admin.call('GET', `/v1/queues?capability=${capability}`);
