@@ -11,7 +11,9 @@ interface WatchedOwner {
   load: LoadKeys;
   /** Of the newest check: an older one that is still reading sets no alarm. */
   check: number;
-  cancel?: () => void;
+  /** For those who begin to watch soon after. Absent while they are read. */
+  known?: CachedKeys;
+  alarm?: { at: number; cancel: () => void };
 }
 
 /** `until` in epoch milliseconds: then they are read again. */
@@ -41,13 +43,24 @@ export class KeyWatchers {
     const watched = this.#byOwner.get(owner) ?? { watchers: new Set(), load, check: 0 };
     this.#byOwner.set(owner, watched);
     watched.watchers.add(watcher);
-    this.#checkKeys(owner, watched);
+    if (!this.#isKnownValid(owner, watched, watcher)) this.#checkKeys(owner, watched);
     return () => {
       watched.watchers.delete(watcher);
       if (watched.watchers.size > 0 || this.#byOwner.get(owner) !== watched) return;
       this.#byOwner.delete(owner);
-      watched.cancel?.();
+      watched.alarm?.cancel();
     };
+  }
+
+  /** Costs the same however many watch. */
+  #isKnownValid(owner: string, watched: WatchedOwner, { keyHash }: KeyWatcher): boolean {
+    const { known, alarm } = watched;
+    const now = this.#clock.now();
+    if (!known || known.until <= now) return false;
+    const end = computeKeyEnd(known.keys, keyHash);
+    if (end <= now) return false;
+    if (end < (alarm?.at ?? Number.POSITIVE_INFINITY)) this.#setAlarm(owner, watched, end);
+    return true;
   }
 
   /** Those with the hashes end at once, and the others when their keys do. */
@@ -69,21 +82,30 @@ export class KeyWatchers {
   #checkKeys(owner: string, watched: WatchedOwner): void {
     watched.check += 1;
     const { check } = watched;
-    watched.cancel?.();
-    watched.cancel = undefined;
-    const scheduleCheck = (at: number): void => {
-      if (at === Number.POSITIVE_INFINITY || watched.check !== check || this.#byOwner.get(owner) !== watched) return;
-      watched.cancel = this.#clock.setAlarm(at, () => this.#checkKeys(owner, watched));
-    };
+    watched.alarm?.cancel();
+    watched.alarm = undefined;
+    watched.known = undefined;
+    const isCurrent = (): boolean => watched.check === check && this.#byOwner.get(owner) === watched;
     watched.load().then(
       ({ keys, until }) => {
         if (watched.check !== check) return;
         const now = this.#clock.now();
         this.#endWhere(watched, ({ keyHash }) => computeKeyEnd(keys, keyHash) <= now);
+        if (!isCurrent()) return;
+        watched.known = { keys, until: Math.min(until, now + RECHECK_MS) };
         const ends = [...watched.watchers].map(({ keyHash }) => computeKeyEnd(keys, keyHash));
-        scheduleCheck(Math.min(until, ...ends));
+        this.#setAlarm(owner, watched, Math.min(until, ...ends));
       },
-      () => scheduleCheck(this.#clock.now() + RECHECK_MS),
+      () => {
+        if (isCurrent()) this.#setAlarm(owner, watched, this.#clock.now() + RECHECK_MS);
+      },
     );
+  }
+
+  #setAlarm(owner: string, watched: WatchedOwner, at: number): void {
+    watched.alarm?.cancel();
+    watched.alarm = undefined;
+    if (at === Number.POSITIVE_INFINITY) return;
+    watched.alarm = { at, cancel: this.#clock.setAlarm(at, () => this.#checkKeys(owner, watched)) };
   }
 }
