@@ -1,7 +1,6 @@
 export { bindToLoopback } from './backends/bind-to-loopback.ts';
 export { buildJsonRequest, parseJsonResponse } from './backends/call-json.ts';
 export { type DynamoDbLocal, startDynamoDbLocal } from './backends/dynamodb-local.ts';
-export { spawnDynamoDbLocal } from './backends/dynamodb-process.ts';
 export { createForwarder } from './backends/forward.ts';
 export { supportObjectTags } from './backends/object-tags.ts';
 export { lockFolder } from './folder-lock.ts';

@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { delimiter, join } from 'node:path';
 import { describe, it } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
 import { startFauxqs } from 'fauxqs';
 import { bindToLoopback } from '../../local/cloudformation-runner/backends/bind-to-loopback.ts';
 import { startDynamoDbLocal } from '../../local/cloudformation-runner/backends/dynamodb-local.ts';
@@ -10,7 +14,7 @@ import { startAwsServices } from '../support/aws-services.ts';
 import { LOOPBACK, listeningOf } from '../support/listening-sockets.ts';
 import { natsServer } from '../support/nats-server.ts';
 import { relayQueues } from '../support/relay-process.ts';
-import { atEndOf, tempDir } from '../support/server-process.ts';
+import { atEndOf, type Owner, tempDir } from '../support/server-process.ts';
 
 const processesWith = (text: string): string[] =>
   readdirSync('/proc')
@@ -53,6 +57,37 @@ describe('what stands behind start:aws', () => {
   });
 });
 
+describe('DynamoDB Local that does not start', () => {
+  const fakeJava = (owner: Owner, script: string): string => {
+    const folder = tempDir(owner);
+    writeFileSync(join(folder, 'java'), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+    return folder;
+  };
+
+  it('ends a file that starts it, with what Java says', async (t) => {
+    // Compiles it: the other Java only runs it.
+    await (await startDynamoDbLocal(tempDir(t), 'us-east-1')).stop();
+    const folder = fakeJava(t, 'echo "Address already in use" >&2; exit 1');
+    const services = join(import.meta.dirname, '../support/aws-services.ts');
+    const file = join(folder, 'file.mjs');
+    writeFileSync(
+      file,
+      `import { before, it } from 'node:test';
+      import { startAwsServices } from ${JSON.stringify(pathToFileURL(services).href)};
+      before(async () => { await startAwsServices(); });
+      it('has a database', () => {});`,
+    );
+    const env = { ...process.env, PATH: `${folder}${delimiter}${process.env.PATH}`, NODE_TEST_CONTEXT: undefined };
+    const run = promisify(execFile)(process.execPath, [file], { env, timeout: 25_000 });
+    const failed = await run.then(
+      () => assert.fail('it passed'),
+      (error) => error,
+    );
+    assert.equal(failed.killed, false, 'it did not end by itself');
+    assert.match(failed.stdout, /DynamoDB Local ended with 1 before it listened\. Address already in use/);
+  });
+});
+
 describe('what the tests start listens on this machine alone', () => {
   const assertLoopback = (sockets: string[], count: number): void => {
     assert.equal(sockets.length, count);
@@ -65,8 +100,7 @@ describe('what the tests start listens on this machine alone', () => {
   it('DynamoDB Local, SQS and S3', async (t) => {
     const services = await startAwsServices();
     atEndOf(t, () => services.stop());
-    const { port } = new URL(services.dynamo.endpoint);
-    assertLoopback(processesWith(`-port\0${port}\0`).flatMap(listeningOf), 1);
+    assertLoopback(listeningOf(services.databasePid), 1);
     assert.ok(!existsSync('dynamodb-local-metadata.json'), 'it is about to report to Amazon that it was started');
     // SQS and S3 share one, and the gateway in front of them has another.
     assertLoopback(listeningOf(process.pid), 2);

@@ -1,16 +1,13 @@
-import { once } from 'node:events';
 import { CreateTableCommand, DynamoDBClient, UpdateTimeToLiveCommand } from '@aws-sdk/client-dynamodb';
 import { startFauxqs } from 'fauxqs';
 import {
   bindToLoopback,
   createForwarder,
-  findFreePort,
   serveGateway,
-  spawnDynamoDbLocal,
+  startDynamoDbLocal,
   supportObjectTags,
 } from '../../local/cloudformation-runner/index.ts';
 import { LISTED_FIELDS } from '../../shared/effects/record-definitions.ts';
-import { eventually } from './eventually.ts';
 import { SHORT_LIVED_JAVA } from './short-lived-java.ts';
 
 const CREDENTIALS = { accessKeyId: 'test', secretAccessKey: 'test' };
@@ -22,33 +19,32 @@ export interface AwsServices {
   /** SQS and S3. */
   faux: { endpoint: string; region: string; credentials: typeof CREDENTIALS };
   queues: Awaited<ReturnType<typeof startFauxqs>>;
+  databasePid: number;
   /** A table as the stack makes it. */
   createTable(name: string): Promise<void>;
   stop(): Promise<void>;
 }
 
 export const startAwsServices = async (): Promise<AwsServices> => {
-  const port = await findFreePort();
   Object.assign(process.env, SHORT_LIVED_JAVA);
-  const java = await spawnDynamoDbLocal(port);
-  const dynamo = { endpoint: `http://127.0.0.1:${port}`, region: REGION, credentials: CREDENTIALS };
+  // First: what fails must leave nothing behind that keeps the file from ending.
+  const database = await startDynamoDbLocal(undefined, REGION);
+  const dynamo = { endpoint: `http://127.0.0.1:${database.port}`, region: REGION, credentials: CREDENTIALS };
   const client = new DynamoDBClient({ ...dynamo, maxAttempts: 1 });
   const queues = await bindToLoopback(() => startFauxqs({ port: 0, logger: false }));
   const { forward, close } = createForwarder(queues.port);
   const front = await serveGateway(supportObjectTags(forward));
-  await eventually(() => fetch(dynamo.endpoint), 30_000);
   return {
     dynamo,
     faux: { endpoint: front.address, region: REGION, credentials: CREDENTIALS },
     queues,
+    databasePid: database.pid,
     createTable: (name) => createTable(client, name),
     stop: async () => {
       client.destroy();
-      const ended = once(java, 'exit');
-      java.kill();
       await front.close();
       close();
-      await Promise.all([ended, queues.stop()]);
+      await Promise.all([database.stop(), queues.stop()]);
     },
   };
 };

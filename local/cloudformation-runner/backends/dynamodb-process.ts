@@ -9,14 +9,14 @@ import { RunnerError } from '../runner-error.ts';
 const SOURCE = join(import.meta.dirname, 'LoopbackServer.java');
 const CACHE = resolve(import.meta.dirname, '../../../node_modules/.cache/parley');
 
-export const spawnDynamoDbLocal = async (port: number, dir?: string): Promise<ChildProcess> => {
+export const spawnDynamoDbLocal = async (dir?: string): Promise<ChildProcess> => {
   const libraries = listLibraries();
   const compiled = await compileServer(libraries.classPath);
   const classPath = [libraries.classPath, compiled].join(delimiter);
   const place = dir === undefined ? ['-inMemory'] : ['-dbPath', resolve(dir)];
-  const options = ['-port', String(port), ...place, '-sharedDb'];
+  const options = [...place, '-sharedDb'];
   return spawn('java', [`-Djava.library.path=${libraries.native}`, '-cp', classPath, 'LoopbackServer', ...options], {
-    stdio: 'ignore',
+    stdio: ['ignore', 'pipe', 'pipe'],
     // Without it, DynamoDB Local reports its start to Amazon.
     env: { ...process.env, DDB_LOCAL_TELEMETRY: '0' },
   });
