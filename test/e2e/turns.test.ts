@@ -21,7 +21,7 @@ const PATIENCE_MS = 30_000;
 describe('turns', { concurrency: 4 }, async () => {
   const parley = await deployment();
 
-  it('run from a call to their delivery, with tools in between, and are told once', async () => {
+  it('run from a call to their delivery, with tools in between, are told once, and are listed by how they ended', async () => {
     const [arthur, merlin] = [await groundAgent(parley, 'arthur'), await groundAgent(parley, 'merlin')];
     const worker = new Worker(merlin);
     const waiting = worker.take({ wait: 15 });
@@ -50,6 +50,13 @@ describe('turns', { concurrency: 4 }, async () => {
       return turn;
     }, PATIENCE_MS);
     assert.equal(shown.recursion_depth, 2);
+    await eventually(async () => {
+      const { body } = await arthur.call('GET', `/v1/turns?agent=${merlin.id}&status=success`);
+      assert.deepEqual(
+        body.turns.map(({ agent_turn_id }: { agent_turn_id: string }) => agent_turn_id),
+        [id],
+      );
+    }, PATIENCE_MS);
   });
 
   it('answer a call that is waited for with how they ended', async () => {
