@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { SQSClient, type SQSClientConfig } from '@aws-sdk/client-sqs';
-import { deleteFromSqs, receiveSkipping, releaseToSqs, type SqsQueues } from '../shared/engines/aws/sqs-queue.ts';
+import type { SqsQueues } from '../shared/engines/aws/sqs-queue.ts';
+import { deleteFromSqs, receiveSkipping, releaseToSqs } from '../shared/engines/aws/sqs-receive.ts';
 import { systemClock } from '../shared/ports/clock.ts';
 import { buildQueueSuffix } from '../shared/ports/queue-names.ts';
 import { RECEIVE_WAIT_MS } from './egress.ts';

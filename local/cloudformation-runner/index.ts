@@ -3,6 +3,7 @@ export { buildJsonRequest, parseJsonResponse } from './backends/call-json.ts';
 export { type DynamoDbLocal, startDynamoDbLocal } from './backends/dynamodb-local.ts';
 export { createForwarder } from './backends/forward.ts';
 export { supportObjectTags } from './backends/object-tags.ts';
+export { supportReceiveAttempts } from './backends/receive-attempts.ts';
 export { lockFolder } from './folder-lock.ts';
 export type { AwsCall } from './gateway/aws-call.ts';
 export { type AwsError, throttledError } from './gateway/errors.ts';

@@ -47,7 +47,7 @@ const ALLOWED: [from: RegExp, to: RegExp][] = [
   [/^local\/localstack\//, /^local\/|^zod$|^node:/],
   [
     /^relay\//,
-    /^relay\/|^shared\/(nats|ports|kernel)\/|^shared\/engines\/aws\/sqs-queue\.ts$|^@nats-io\/(transport-node|jetstream)$|^@aws-sdk\/client-sqs$|^(zod|esbuild)$|^node:/,
+    /^relay\/|^shared\/(nats|ports|kernel)\/|^shared\/engines\/aws\/sqs-(queue|receive)\.ts$|^@nats-io\/(transport-node|jetstream)$|^@aws-sdk\/client-sqs$|^(zod|esbuild)$|^node:/,
   ],
   [/^local\//, /^local\/|^relay\/|^shared\/|^console\/[^/]+\.ts$|^parley\.config\.ts$|^node:/],
   [
@@ -56,7 +56,7 @@ const ALLOWED: [from: RegExp, to: RegExp][] = [
   ],
   [
     /^cdk\//,
-    /^cdk\/|^console\/build\.ts$|^shared\/(config|kernel|ports)\/|^shared\/effects\/record-definitions\.ts$|^shared\/engines\/aws\/unretained-tag\.ts$|^functions\/runtime\/env\.ts$|^parley\.config\.ts$|^aws-cdk-lib(\/|$)|^(constructs|cdk-nag|esbuild)$|^node:/,
+    /^cdk\/|^console\/build\.ts$|^shared\/(config|kernel|ports)\/|^shared\/effects\/record-definitions\.ts$|^shared\/engines\/aws\/(unretained-tag|awaited-attribute)\.ts$|^functions\/runtime\/env\.ts$|^parley\.config\.ts$|^aws-cdk-lib(\/|$)|^(constructs|cdk-nag|esbuild)$|^node:/,
   ],
   [/^examples\/a2a\//, /^@a2a-js\/sdk(\/|$)|^node:/],
   [/^examples\//, /^examples\/|^sdk\/typescript\/src\/index\.ts$|^node:/],

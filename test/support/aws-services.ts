@@ -6,6 +6,7 @@ import {
   serveGateway,
   startDynamoDbLocal,
   supportObjectTags,
+  supportReceiveAttempts,
 } from '../../local/cloudformation-runner/index.ts';
 import { LISTED_FIELDS } from '../../shared/effects/record-definitions.ts';
 import { SHORT_LIVED_JAVA } from './short-lived-java.ts';
@@ -33,7 +34,7 @@ export const startAwsServices = async (): Promise<AwsServices> => {
   const client = new DynamoDBClient({ ...dynamo, maxAttempts: 1 });
   const queues = await bindToLoopback(() => startFauxqs({ port: 0, logger: false }));
   const { forward, close } = createForwarder(queues.port);
-  const front = await serveGateway(supportObjectTags(forward));
+  const front = await serveGateway(supportReceiveAttempts(supportObjectTags(forward)));
   return {
     dynamo,
     faux: { endpoint: front.address, region: REGION, credentials: CREDENTIALS },

@@ -8,6 +8,7 @@ import { bindToLoopback } from './bind-to-loopback.ts';
 import { buildJsonRequest, parseJsonResponse } from './call-json.ts';
 import { createForwarder, type Forward } from './forward.ts';
 import { supportObjectTags } from './object-tags.ts';
+import { supportReceiveAttempts } from './receive-attempts.ts';
 
 export interface QueuesAndBuckets {
   forward: Forward;
@@ -32,7 +33,7 @@ export const startQueuesAndBuckets = async (plan: ResourceGraph, dir: string): P
     }
   }
   for (const { name } of plan.listResources(Bucket)) server.createBucket(name);
-  const tagged = supportObjectTags(forward);
+  const tagged = supportReceiveAttempts(supportObjectTags(forward));
   return {
     forward: (request) => tagged(supportVisibility(request)),
     stop: async () => {

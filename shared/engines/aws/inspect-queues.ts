@@ -8,7 +8,8 @@ import {
   queueActivityRef,
   toActivityField,
 } from './queue-activity-index.ts';
-import { countInSqs, type SqsQueues } from './sqs-queue.ts';
+import type { SqsQueues } from './sqs-queue.ts';
+import { countInSqs } from './sqs-receive.ts';
 
 interface InspectedQueues {
   sqs: SqsQueues;

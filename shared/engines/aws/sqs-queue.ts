@@ -1,16 +1,8 @@
-import {
-  ChangeMessageVisibilityBatchCommand,
-  DeleteMessageBatchCommand,
-  GetQueueAttributesCommand,
-  type Message,
-  ReceiveMessageCommand,
-  SendMessageBatchCommand,
-  type SQSClient,
-} from '@aws-sdk/client-sqs';
+import { SendMessageBatchCommand, type SQSClient } from '@aws-sdk/client-sqs';
 import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
 import type { Json } from '../../kernel/json/json.ts';
-import { type Clock, sleep } from '../../ports/clock.ts';
-import type { QueueKey, QueueMessage, ReceivedMessage, ReceiveOptions } from '../../ports/queues.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { QueueKey, QueueMessage } from '../../ports/queues.ts';
 import { mapAwsErrors } from './aws-errors.ts';
 import { splitIntoChunks, waitBeforeRetry } from './backoff.ts';
 
@@ -26,16 +18,26 @@ export interface SqsQueues {
   newId: () => string;
 }
 
-const getQueueUrl = ({ urlPrefix, toSuffix }: SqsQueues, queueKey: QueueKey): string => urlPrefix + toSuffix(queueKey);
+export const isSqsQueue = ({ kind }: QueueKey): boolean => kind === 'domain' || kind === 'relay';
 
-interface QueueMessageBody {
+export const partitionByBackend = <T extends { queueKey: QueueKey }>(messages: T[]): [queued: T[], listed: T[]] => {
+  const { queued = [], listed = [] } = Object.groupBy(messages, ({ queueKey }) =>
+    isSqsQueue(queueKey) ? 'queued' : 'listed',
+  );
+  return [queued, listed];
+};
+
+export const getQueueUrl = ({ urlPrefix, toSuffix }: SqsQueues, queueKey: QueueKey): string =>
+  urlPrefix + toSuffix(queueKey);
+
+export interface QueueMessageBody {
   project: string;
   group: string;
   body: Json;
 }
 
 /** SQS takes ten messages and 1 MiB per batch. */
-const MAX_BATCH_ENTRIES = 10;
+export const MAX_BATCH_ENTRIES = 10;
 const MAX_BATCH_BYTES = 1024 * 1024;
 
 export const sendToSqs = async (queueKeys: SqsQueues, messages: QueueMessage[]): Promise<void> => {
@@ -82,119 +84,12 @@ const encodeBody = ({ queueKey: { project }, group, body }: QueueMessage): strin
 const encodeAscii = (message: QueueMessageBody): string =>
   JSON.stringify(message).replace(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
-/** SQS knows it some seconds late. */
-export const countInSqs = async (queues: SqsQueues, queueKey: QueueKey): Promise<number> => {
-  const { Attributes: attributes } = await mapAwsErrors(
-    queues.sqs.send(
-      new GetQueueAttributesCommand({
-        QueueUrl: getQueueUrl(queues, queueKey),
-        AttributeNames: ['ApproximateNumberOfMessages'],
-      }),
-    ),
-  );
-  return Number(attributes?.ApproximateNumberOfMessages ?? 0);
-};
-
-const MAX_SKIP_READS = 5;
-
-/** SQS returns whatever is first. Skipped messages stay hidden only while later ones are read. */
-export const receiveSkipping = async (
-  queueKeys: SqsQueues,
-  queueKey: QueueKey,
-  { skip, ...options }: SqsReceiveOptions & Pick<ReceiveOptions, 'skip'>,
-): Promise<ReceivedMessage[]> => {
-  const left: ReceivedMessage[] = [];
-  for (let times = 0; ; times++) {
-    const isFirst = times === 0;
-    const received = await receiveMessages(
-      queueKeys,
-      queueKey,
-      isFirst ? options : { ...options, max: MAX_BATCH_ENTRIES, waitSeconds: 0 },
-    );
-    const wanted = skip ? received.filter(({ body }) => !skip(body)) : received;
-    left.push(...received.filter((message) => !wanted.includes(message)));
-    const isOver = wanted.length > 0 || received.length === 0 || times === MAX_SKIP_READS;
-    if (!isOver) continue;
-    if (left.length > 0) await releaseToSqs(queueKeys, left);
-    if (left.length > 0 && wanted.length === 0)
-      await sleep(queueKeys.clock, options.waitSeconds * 1000, options.signal).done;
-    return wanted;
-  }
-};
-
-interface SqsReceiveOptions {
-  max: number;
-  waitSeconds: number;
-  visibilityMs: number;
-  signal?: AbortSignal;
-}
-
-const receiveMessages = async (
-  queueKeys: SqsQueues,
-  queueKey: QueueKey,
-  options: SqsReceiveOptions,
-): Promise<ReceivedMessage[]> => {
-  const { Messages: messages = [] } = await mapAwsErrors(
-    queueKeys.sqs.send(
-      new ReceiveMessageCommand({
-        QueueUrl: getQueueUrl(queueKeys, queueKey),
-        MaxNumberOfMessages: Math.min(options.max, MAX_BATCH_ENTRIES),
-        WaitTimeSeconds: options.waitSeconds,
-        VisibilityTimeout: Math.ceil(options.visibilityMs / 1000),
-        // With the same attempt id, a retried receive returns the same messages.
-        ReceiveRequestAttemptId: queueKeys.newId(),
-      }),
-      { abortSignal: options.signal },
-    ),
-  );
-  return messages.map((message) => decodeMessage(queueKey, message));
-};
-
-const decodeMessage = (
-  queueKey: QueueKey,
-  { Body: text = '{}', ReceiptHandle: receipt = '' }: Message,
-): ReceivedMessage => {
-  const { group, body }: QueueMessageBody = JSON.parse(text);
-  return { queueKey, group, body, receipt };
-};
-
-export const deleteFromSqs = (queueKeys: SqsQueues, messages: ReceivedMessage[]): Promise<void> =>
-  sendReceiptBatches(queueKeys, messages, async (url, batch) => {
-    const { Failed: failed } = await queueKeys.sqs.send(
-      new DeleteMessageBatchCommand({ QueueUrl: url, Entries: batch.map(toReceiptEntry) }),
-    );
-    return failed;
-  });
-
-export const releaseToSqs = (queueKeys: SqsQueues, messages: ReceivedMessage[]): Promise<void> =>
-  sendReceiptBatches(queueKeys, messages, async (url, batch) => {
-    const entries = batch.map((message, index) => ({ ...toReceiptEntry(message, index), VisibilityTimeout: 0 }));
-    const { Failed: failed } = await queueKeys.sqs.send(
-      new ChangeMessageVisibilityBatchCommand({ QueueUrl: url, Entries: entries }),
-    );
-    return failed;
-  });
-
-const toReceiptEntry = ({ receipt }: ReceivedMessage, index: number) => ({ Id: String(index), ReceiptHandle: receipt });
-
-interface FailedBatchEntry {
+export interface FailedBatchEntry {
   Id: string | undefined;
   SenderFault: boolean | undefined;
   Code: string | undefined;
   Message?: string | undefined;
 }
-
-const sendReceiptBatches = (
-  queueKeys: SqsQueues,
-  messages: ReceivedMessage[],
-  send: (url: string, batch: ReceivedMessage[]) => Promise<FailedBatchEntry[] | undefined>,
-): Promise<void> => {
-  const byQueue = Map.groupBy(messages, ({ queueKey }) => getQueueUrl(queueKeys, queueKey));
-  // An expired receipt is ignored.
-  return sendInBatches(queueKeys, byQueue, async (url, batch) =>
-    (await send(url, batch))?.filter(({ SenderFault: isOurs }) => !isOurs),
-  );
-};
 
 /** A batch may fail in part. */
 export const sendInBatches = async <T>(
