@@ -3,6 +3,9 @@ import { Worker } from 'node:worker_threads';
 import type { FromInstance, InstanceData, Invocation, InvocationAnswer } from './instance-messages.ts';
 
 const MAIN = new URL('./instance-main.ts', import.meta.url);
+/** Where this process has one: a quarter of the CPU of a cold start. */
+const { NODE_COMPILE_CACHE } = process.env;
+const COMPILE_CACHE = NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE };
 
 export interface InstanceOptions {
   data: InstanceData;
@@ -22,11 +25,11 @@ export class LambdaInstance {
 
   constructor({ data, env, log }: InstanceOptions) {
     this.#worker = new Worker(MAIN, {
-      env,
+      env: { ...COMPILE_CACHE, ...env },
       workerData: data,
       name: data.functionName,
-      // Flags of this process must not reach the function.
-      execArgv: ['--enable-source-maps'],
+      // Flags of this process must not reach the function, which has those of its NODE_OPTIONS.
+      execArgv: [],
       stdout: true,
       stderr: true,
       resourceLimits: { maxOldGenerationSizeMb: data.memoryMb },
