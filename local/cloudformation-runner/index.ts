@@ -9,6 +9,7 @@ export type { AwsCall } from './gateway/aws-call.ts';
 export { type AwsError, throttledError } from './gateway/errors.ts';
 export type { Gateway } from './gateway/gateway.ts';
 export { parseSigner } from './gateway/identify-call.ts';
+export { computeItemBytes } from './gateway/item-size.ts';
 export type { CallCount, InvocationCount, Reading } from './gateway/meter.ts';
 export { serveGateway } from './gateway/serve-gateway.ts';
 export { findFreePort, getPort } from './http/listen.ts';

@@ -234,13 +234,22 @@ export const encodeMapKey = (key: string): string => (RESERVED_MAP_KEY.test(key)
 const decodeMapKey = (key: string): string => (RESERVED_MAP_KEY.test(key) ? key.slice(1) : key);
 const RESERVED_MAP_KEY = /^_*(__proto__)?$/;
 
-/** Quality 5 in text mode: 100 µs and 53 % of a kilobyte of JSON; more effort hardly gains. */
-const BROTLI = {
-  params: { [constants.BROTLI_PARAM_QUALITY]: 5, [constants.BROTLI_PARAM_MODE]: constants.BROTLI_MODE_TEXT },
-};
+/** A kilobyte of JSON becomes 47 % in 1 ms at quality 10, which finds words in its dictionary, and 54 % in 0.1 ms at quality 5. */
+const FINE_QUALITY = 10;
+const FAST_QUALITY = 5;
+/** Content of 4 KB, which is what a record has at most, with the fields beside it. Larger values, such as batches of events, would take too long. */
+const MAX_FINE_LENGTH = 6144;
 
 const isPresent = (value: unknown): boolean => value !== null;
 const isLarge = (value: unknown): boolean => JSON.stringify(value).length > MIN_COMPRESSED_BYTES;
 
-const compress = (value: unknown): AttributeValue => ({ B: brotliCompressSync(JSON.stringify(value), BROTLI) });
+const compress = (value: unknown): AttributeValue => {
+  const json = JSON.stringify(value);
+  const quality = json.length <= MAX_FINE_LENGTH ? FINE_QUALITY : FAST_QUALITY;
+  const params = {
+    [constants.BROTLI_PARAM_QUALITY]: quality,
+    [constants.BROTLI_PARAM_MODE]: constants.BROTLI_MODE_TEXT,
+  };
+  return { B: brotliCompressSync(json, { params }) };
+};
 const decompress = (bytes: Uint8Array): unknown => JSON.parse(brotliDecompressSync(bytes).toString());
