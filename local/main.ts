@@ -1,10 +1,11 @@
 import { generateKey, RELAY_OWNER } from '../shared/identity/auth/keys.ts';
 import { createJsonLog } from '../shared/kernel/log.ts';
-import { buildKeyFileName, loadAdminKeys, loadOrCreateKey } from './admin-keys.ts';
+import { buildKeyFileName, DEFAULT_PROJECT, loadAdminKeys, loadOrCreateKey } from './admin-keys.ts';
 import { runBackupCommand } from './backup-commands.ts';
 import { formatBanner } from './banner.ts';
 import { HELP, parseOptions, type ServerOptions } from './cli-options.ts';
 import { startParley } from './composition.ts';
+import { createConsoleKey } from './console/console-keys.ts';
 import { SignInCodes } from './console/sign-in-codes.ts';
 import { withConsole } from './console/with-console.ts';
 import { handleControl } from './control-requests.ts';
@@ -41,7 +42,12 @@ const startEmbedded = async (options: ServerOptions): Promise<void> => {
   });
   for (const { project, key } of others) await ensureKey(parley.deps.records, project, 'admin', key);
   const codes = new SignInCodes();
-  const served = withConsole(parley.handle, { codes, adminKey, log, isSoonOpened: process.stdout.isTTY });
+  const served = withConsole(parley.handle, {
+    codes,
+    createKey: () => createConsoleKey(parley.deps, DEFAULT_PROJECT),
+    log,
+    isSoonOpened: process.stdout.isTTY,
+  });
   const handle = options.isVerbose ? logRequests(served, (line) => process.stderr.write(line)) : served;
   const server = await startHttpServer(handle, port, host, log, config.limits.connections);
   const closeControl = await serveControl(dir, (request) => handleControl(dir, parley, request), log);

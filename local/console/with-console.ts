@@ -1,6 +1,6 @@
 import { type ConsoleFiles, isConsolePath, serveConsole } from '../../console/serve-console.ts';
 import type { HttpRequest, HttpResponse } from '../../shared/http/http-message.ts';
-import { toProblem } from '../../shared/http/problem.ts';
+import { toProblem, toPublicError } from '../../shared/http/problem.ts';
 import type { HttpHandler } from '../../shared/http/router.ts';
 import { ParleyError } from '../../shared/kernel/errors.ts';
 import type { Log } from '../../shared/kernel/log.ts';
@@ -12,7 +12,8 @@ const MAX_CODE_BYTES = 1024;
 
 interface ConsoleOptions {
   codes: SignInCodes;
-  adminKey: string;
+  /** A key of its own for each sign-in. */
+  createKey: () => Promise<string>;
   log: Log;
   load?: () => Promise<ConsoleFiles>;
   /** Where somebody reads the link, it is opened soon. */
@@ -21,7 +22,7 @@ interface ConsoleOptions {
 
 /** Serves the console beside the API. It is bundled at the first request, so that a start does not wait for it. */
 export const withConsole = (handle: HttpHandler, options: ConsoleOptions): HttpHandler => {
-  const { codes, adminKey, log, load = loadConsole } = options;
+  const { codes, createKey, log, load = loadConsole } = options;
   let loading: Promise<ConsoleFiles> | undefined;
   if (options.isSoonOpened) {
     loading = load();
@@ -31,7 +32,7 @@ export const withConsole = (handle: HttpHandler, options: ConsoleOptions): HttpH
   return async (request) => {
     const { method, path } = request;
     if (!isConsolePath(path)) return handle(request);
-    if (method === 'POST' && path === SESSION_PATH) return await exchangeCode(request, codes, adminKey);
+    if (method === 'POST' && path === SESSION_PATH) return await exchangeCode(request, codes, createKey);
     try {
       loading ??= load();
       return serveConsole(await loading, request);
@@ -43,13 +44,21 @@ export const withConsole = (handle: HttpHandler, options: ConsoleOptions): HttpH
   };
 };
 
-/** The answer has the key: the link, which ends up in terminals and histories, never has it. */
-const exchangeCode = async (request: HttpRequest, codes: SignInCodes, key: string): Promise<HttpResponse> => {
+/** The answer has a key: the link, which ends up in terminals and histories, never has one. */
+const exchangeCode = async (
+  request: HttpRequest,
+  codes: SignInCodes,
+  createKey: ConsoleOptions['createKey'],
+): Promise<HttpResponse> => {
   const code = await readCode(request);
   if (code === undefined || !codes.redeem(code))
     return toResponse(new ParleyError('unauthorized', 'This link was used before, or is too old.'));
   const headers = { 'content-type': 'application/json', 'cache-control': 'no-store' };
-  return { status: 200, headers, body: JSON.stringify({ key }) };
+  try {
+    return { status: 200, headers, body: JSON.stringify({ key: await createKey() }) };
+  } catch (error) {
+    return toResponse(toPublicError(error));
+  }
 };
 
 const readCode = async (request: HttpRequest): Promise<string | undefined> => {

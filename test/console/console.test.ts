@@ -30,14 +30,18 @@ const PATHS = [
   'agents?register=true',
   'queues?show=all',
   'map',
+  'webhooks?new=true',
+  'schedules?new=true',
   'events',
+  'events?show=messages',
+  'events?show=changes',
   'violations',
   'violations?kind=gaps',
   'nowhere',
 ];
 
 /** Together they have all components. */
-const IN_DARK = ['', 'tasks', 'agents?register=true', 'queues?show=all'];
+const IN_DARK = ['', 'tasks', 'agents?register=true', 'queues?show=all', 'schedules?new=true'];
 
 /** The list and the tail are no slower with many. */
 const MANY = isLong ? 100_000 : 1500;

@@ -7,7 +7,13 @@ const STORED = 'parley-key';
 /** Kept in the tab: closing it signs out. */
 export const key = signal<string | undefined>(sessionStorage.getItem(STORED) ?? undefined);
 
-export const setKey = (next: string | undefined): void => {
+const OWN = 'parley-key-of-tab';
+/** Made for this tab by the link of `npm start`: signing out removes it. */
+export const isOwnKey = (): boolean => sessionStorage.getItem(OWN) !== null;
+
+export const setKey = (next: string | undefined, isOwn = false): void => {
+  if (isOwn) sessionStorage.setItem(OWN, '');
+  else sessionStorage.removeItem(OWN);
   if (next === undefined) sessionStorage.removeItem(STORED);
   else sessionStorage.setItem(STORED, next);
   key.value = next;

@@ -143,6 +143,7 @@ export interface Queue {
   capability?: string;
   agent?: string;
   paused: boolean;
+  pause?: { by: string; reason?: string; since: string };
   waiting: BoundedCount;
   oldestWaitingSince?: string;
   inFlight: BoundedCount;

@@ -13,12 +13,16 @@ import { Graphs } from './graphs/graphs.tsx';
 import { MapPage } from './map/map.tsx';
 import { Overview } from './overview/overview.tsx';
 import { Queues } from './queues/queues.tsx';
+import { SchedulePage } from './schedules/schedule-page.tsx';
+import { Schedules } from './schedules/schedules.tsx';
 import { Submit } from './submit/submit.tsx';
 import { TaskPage } from './task/task-page.tsx';
 import { Tasks } from './tasks/tasks.tsx';
 import { TurnPage } from './turns/turn-page.tsx';
 import { Turns } from './turns/turns.tsx';
 import { Violations } from './violations/violations.tsx';
+import { WebhookPage } from './webhooks/webhook-page.tsx';
+import { Webhooks } from './webhooks/webhooks.tsx';
 
 const LISTS: Record<string, ComponentType> = {
   '': Overview,
@@ -28,9 +32,11 @@ const LISTS: Record<string, ComponentType> = {
   'dead-letters': DeadLetters,
   graphs: Graphs,
   turns: Turns,
+  schedules: Schedules,
   agents: Agents,
   queues: Queues,
   map: MapPage,
+  webhooks: Webhooks,
   events: Events,
   violations: Violations,
 };
@@ -39,6 +45,8 @@ const DETAILS: Record<string, ComponentType<{ id: string }>> = {
   graphs: GraphPage,
   batches: BatchPage,
   turns: TurnPage,
+  schedules: SchedulePage,
+  webhooks: WebhookPage,
   agents: AgentPage,
 };
 

@@ -19,6 +19,7 @@ export const DESTINATIONS: Destination[][] = [
     { path: 'dead-letters', label: 'Dead letters', icon: 'dead', letter: 'd' },
     { path: 'graphs', label: 'Graphs and batches', icon: 'graph', letter: 'g' },
     { path: 'turns', label: 'Turns', icon: 'turn', letter: 'u' },
+    { path: 'schedules', label: 'Schedules', icon: 'calendar', letter: 'c' },
   ],
   [
     { path: 'agents', label: 'Agents', icon: 'agent', letter: 'a' },
@@ -26,6 +27,7 @@ export const DESTINATIONS: Destination[][] = [
     { path: 'map', label: 'Map', icon: 'map', letter: 'm' },
   ],
   [
+    { path: 'webhooks', label: 'Webhooks', icon: 'webhook', letter: 'w' },
     { path: 'events', label: 'Events', icon: 'events', letter: 'e' },
     { path: 'violations', label: 'Violations and gaps', icon: 'shield', letter: 'v' },
   ],

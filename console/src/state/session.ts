@@ -1,5 +1,5 @@
 import { computed, signal } from '@preact/signals';
-import { call, endedKey, setKey } from '../api/call.ts';
+import { call, endedKey, isOwnKey, key, setKey } from '../api/call.ts';
 import { type Problem, toProblem } from '../api/problem.ts';
 
 /** Whose key it is, as `GET /v1/whoami` says. */
@@ -20,11 +20,14 @@ export const canAdminister = computed(() => identity.value?.scopes.includes('adm
 /** Whether it speaks for an agent, and not for the operator. */
 export const getOwnAgent = (): string | undefined => identity.value?.agent;
 
-export const signIn = async (secret: string): Promise<Problem | undefined> => {
+export const signIn = async (
+  secret: string,
+  isOwn = key.peek() === secret && isOwnKey(),
+): Promise<Problem | undefined> => {
   try {
     identity.value = await call<Identity>('GET', 'v1/whoami', { key: secret });
     endedKey.value = undefined;
-    setKey(secret);
+    setKey(secret, isOwn);
     return undefined;
   } catch (error) {
     return toProblem(error);
@@ -35,13 +38,16 @@ export const signIn = async (secret: string): Promise<Problem | undefined> => {
 export const signInWithCode = async (code: string): Promise<Problem | undefined> => {
   try {
     const { key: secret } = await call<{ key: string }>('POST', 'console/session', { body: { code } });
-    return await signIn(secret);
+    return await signIn(secret, true);
   } catch (error) {
     return toProblem(error);
   }
 };
 
 export const signOut = (): void => {
+  const [secret, name] = [key.peek(), identity.peek()?.name];
+  if (isOwnKey() && secret !== undefined && name !== undefined)
+    void call('DELETE', `v1/keys/${encodeURIComponent(name)}`, { key: secret }).catch(() => {});
   setKey(undefined);
   identity.value = undefined;
 };

@@ -9,7 +9,10 @@ import { Dialog } from '../../ui/dialog.tsx';
 import { JsonView } from '../../ui/json-view.tsx';
 import { Page } from '../../ui/page.tsx';
 import { VirtualList } from '../../ui/virtual-list.tsx';
+import { BulkChanges } from './bulk-changes.tsx';
+import { EventTabs } from './event-tabs.tsx';
 import { EventTail } from './event-tail.ts';
+import { MessageLog } from './message-log.tsx';
 
 const KINDS = ['task.', 'agent.', 'message.', 'graph.', 'batch.', 'evt.', 'metric.'];
 
@@ -33,6 +36,11 @@ const describe = ({ data }: ParleyEvent): string =>
     .join(' · ');
 
 export const Events = () => {
+  const view = params.value.get('show');
+  return view === 'messages' ? <MessageLog /> : view === 'changes' ? <BulkChanges /> : <LiveEvents />;
+};
+
+const LiveEvents = () => {
   const tail = useMemo(() => new EventTail(), []);
   const opened = useSignal<ParleyEvent | undefined>(undefined);
   useEffect(() => {
@@ -61,6 +69,7 @@ export const Events = () => {
         </>
       }
     >
+      <EventTabs />
       <search class="filter-line">
         <select aria-label="Kind" value={kind} onChange={(event) => setParams({ kind: event.currentTarget.value })}>
           <option value="">All events</option>

@@ -1,10 +1,12 @@
-import { get } from '../../api/call.ts';
+import { call, get } from '../../api/call.ts';
 import type { TaskError } from '../../api/types.ts';
 import { toTone } from '../../model/task-state.ts';
 import { useResource } from '../../state/resource.ts';
 import { href } from '../../state/router.ts';
-import { Id, StateBadge, Time } from '../../ui/basics.tsx';
+import { canOperate } from '../../state/session.ts';
+import { Button, Id, StateBadge, Time } from '../../ui/basics.tsx';
 import { Card, Facts, Loaded, Page } from '../../ui/page.tsx';
+import { attempt } from '../../ui/toast.tsx';
 
 interface Item {
   taskId: string;
@@ -30,6 +32,10 @@ export const BatchPage = ({ id }: { id: string }) => {
       (type.startsWith('task.') && batch?.results.some(({ taskId }) => taskId === data.taskId) === true),
     restMs: 500,
   });
+  const cancel = async (): Promise<void> => {
+    await attempt('Cancelled', () => call('POST', `v1/batches/${encodeURIComponent(id)}/cancel`));
+    loaded.reload();
+  };
   return (
     <Loaded from={loaded}>
       {(found) => (
@@ -41,6 +47,14 @@ export const BatchPage = ({ id }: { id: string }) => {
             </>
           }
           lead={<Id id={found.batchId} isLong />}
+          actions={
+            canOperate.value &&
+            found.endedAt === undefined && (
+              <Button kind="danger" icon="cross" onClick={cancel}>
+                Cancel open tasks
+              </Button>
+            )
+          }
         >
           <Card
             title={`${found.results.filter(({ status }) => toTone(status) === 'good').length} of ${found.results.length} completed`}

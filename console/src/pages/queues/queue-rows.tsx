@@ -1,8 +1,9 @@
 import type { Queue } from '../../api/types.ts';
-import { formatAge, formatBounded } from '../../model/format.ts';
+import { formatAge, formatBounded, formatExact } from '../../model/format.ts';
 import { now } from '../../state/clock.ts';
 import { href } from '../../state/router.ts';
 import { Badge } from '../../ui/basics.tsx';
+import { QueueSwitch } from './queue-switch.tsx';
 
 const LATE_MS = 60_000;
 const VERY_LATE_MS = 10 * 60_000;
@@ -32,10 +33,20 @@ export const PriorityBar = ({ queue }: { queue: Queue }) => {
   );
 };
 
+const describePause = ({ by, reason, since }: NonNullable<Queue['pause']>): string =>
+  [`by ${by}, ${formatExact(Date.parse(since))}`, reason].filter(Boolean).join(': ');
+
 const toFilter = ({ domain, capability, agent }: Queue): Record<string, string> =>
   capability !== undefined ? { type: capability } : agent !== undefined ? { agent } : { domain: domain ?? '' };
 
-export const QueueTable = ({ queues, isBrief = false }: { queues: Queue[]; isBrief?: boolean }) => (
+interface QueueTableProps {
+  queues: Queue[];
+  /** Given where queues can be paused, to load them again. */
+  reload?: () => void;
+  isBrief?: boolean;
+}
+
+export const QueueTable = ({ queues, reload, isBrief = false }: QueueTableProps) => (
   <div class="scroll-x">
     <table>
       <thead>
@@ -46,6 +57,7 @@ export const QueueTable = ({ queues, isBrief = false }: { queues: Queue[]; isBri
           <th class="num">Oldest</th>
           <th class="num">In flight</th>
           {!isBrief && <th class="num">Claims waiting</th>}
+          {reload && <th>Action</th>}
         </tr>
       </thead>
       <tbody>
@@ -57,7 +69,12 @@ export const QueueTable = ({ queues, isBrief = false }: { queues: Queue[]; isBri
                 <a class="strong" href={href(['tasks'], { ...toFilter(queue), status: 'requested' })}>
                   {name}
                 </a>{' '}
-                <span class="muted">{kind}</span> {queue.paused && <Badge tone="warn">paused</Badge>}
+                <span class="muted">{kind}</span>{' '}
+                {queue.paused && (
+                  <span title={queue.pause && describePause(queue.pause)}>
+                    <Badge tone="warn">paused</Badge>
+                  </span>
+                )}
               </td>
               <td class="num">{formatBounded(queue.waiting)}</td>
               <td>
@@ -68,6 +85,11 @@ export const QueueTable = ({ queues, isBrief = false }: { queues: Queue[]; isBri
               </td>
               <td class="num">{formatBounded(queue.inFlight)}</td>
               {!isBrief && <td class="num">{queue.waitingClaims ?? <span class="muted">–</span>}</td>}
+              {reload && (
+                <td>
+                  <QueueSwitch queue={queue} reload={reload} />
+                </td>
+              )}
             </tr>
           );
         })}

@@ -2,6 +2,7 @@ import { get } from '../../api/call.ts';
 import type { Queue } from '../../api/types.ts';
 import { useResource } from '../../state/resource.ts';
 import { params, setParams } from '../../state/router.ts';
+import { canOperate, getOwnAgent } from '../../state/session.ts';
 import { Empty } from '../../ui/basics.tsx';
 import { Card, Loaded, Page } from '../../ui/page.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
@@ -26,9 +27,10 @@ const isUsed = ({ waiting, inFlight }: Queue): boolean => waiting.value + inFlig
 
 export const Queues = () => {
   const queues = useResource('all queues', loadQueues, {
-    when: ({ type }) => type.startsWith('task.'),
+    when: ({ type }) => /^(task|queue)\./.test(type),
     everyMs: EVERY_MS,
   });
+  const canPause = canOperate.value && getOwnAgent() === undefined;
   const isAll = params.value.get('show') === 'all';
   return (
     <Page title="Queues" name="Queues" lead="What waits, for how long, and who is ready to take it.">
@@ -50,7 +52,7 @@ export const Queues = () => {
               .filter((queue) => isAll || isUsed(queue) || queue.paused)
               .toSorted((a, b) => b.waiting.value - a.waiting.value);
             return shown.length > 0 ? (
-              <QueueTable queues={shown} />
+              <QueueTable queues={shown} {...(canPause && { reload: queues.reload })} />
             ) : (
               <Empty title="Nothing waits" icon="queue">
                 A task that nobody has claimed yet stands in the queue of its agent, its capability or its domain.

@@ -1,5 +1,5 @@
-import { call } from '../../api/call.ts';
-import { toProblem } from '../../api/problem.ts';
+import { call, get } from '../../api/call.ts';
+import type { Agent } from '../../api/types.ts';
 import { getOwnAgent } from '../../state/session.ts';
 
 interface Request {
@@ -26,14 +26,11 @@ export const requestTask = async ({ from = CONSOLE_AGENT, ...request }: Request)
 };
 
 /** Whoever has registered it otherwise keeps it so. */
-const ensureConsoleAgent = async (): Promise<void> => {
-  const path = `v1/agents/${CONSOLE_AGENT}`;
-  try {
-    await call('GET', path);
-  } catch (error) {
-    if (toProblem(error).status !== 404) throw error;
-    await call('PUT', path, { body: { dialect: 'native' } });
-  }
+export const ensureConsoleAgent = async (): Promise<void> => {
+  // A list has no answer that a browser takes for a failure.
+  const { agents } = await get<{ agents: Agent[] }>('v1/agents', { cursor: CONSOLE_AGENT.slice(0, -1), limit: 10 });
+  if (agents.some(({ id }) => id === CONSOLE_AGENT)) return;
+  await call('PUT', `v1/agents/${CONSOLE_AGENT}`, { body: { dialect: 'native' } });
 };
 
 /** `crypto.randomUUID` is there only over TLS and on this machine. */

@@ -4,6 +4,7 @@ import { call, get } from '../../api/call.ts';
 import { isMissingCall, type Problem, toProblem } from '../../api/problem.ts';
 import type { BoundedCount, Task } from '../../api/types.ts';
 import { formatBounded, formatCount } from '../../model/format.ts';
+import { href } from '../../state/router.ts';
 import { Button, Loading, ProblemNote, StateBadge } from '../../ui/basics.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
 import type { Filter } from './task-pages.ts';
@@ -113,6 +114,11 @@ const Progress = ({ kind, operation, onClose }: { kind: BulkKind; operation: Ope
         {isRunning ? '…' : '.'}
       </p>
       <div class="actions">
+        {isRunning && (
+          <a class="button" href={href(['events'], { show: 'changes' })} onClick={onClose}>
+            All bulk changes
+          </a>
+        )}
         {isRunning && <Button onClick={() => call('POST', `v1/operations/${operation.operationId}/stop`)}>Stop</Button>}
         <Button kind="primary" onClick={onClose}>
           {isRunning ? 'Go on in the background' : 'Done'}
