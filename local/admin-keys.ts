@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   ADMIN_OWNER,
+  DEFAULT_PROJECT,
   generateKey,
   isHardToGuess,
   MIN_DISTINCT_CHARACTERS,
@@ -10,7 +11,6 @@ import {
 import { StartError } from './cli-options.ts';
 
 const MIN_KEY_LENGTH = 16;
-export const DEFAULT_PROJECT = 'default';
 
 export interface AdminKey {
   project: string;

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
-import { type AdminKey, DEFAULT_PROJECT } from './admin-keys.ts';
+import { DEFAULT_PROJECT } from '../shared/identity/auth/keys.ts';
+import type { AdminKey } from './admin-keys.ts';
 
 /** Prints a key once, when it is made: output ends up in logs and terminal history. */
 export const formatBanner = (

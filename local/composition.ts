@@ -9,6 +9,7 @@ import { createRouter, type HttpHandler } from '../shared/http/router.ts';
 import { routes } from '../shared/http/routes/routes.ts';
 import { createDirectory } from '../shared/identity/agents/directory.ts';
 import type { Deps } from '../shared/identity/deps.ts';
+import { addProjects, listProjectRecords } from '../shared/identity/projects.ts';
 import { generateId } from '../shared/kernel/ids.ts';
 import type { Log } from '../shared/kernel/log.ts';
 import { MetricRegistry } from '../shared/kernel/metric-registry.ts';
@@ -42,6 +43,8 @@ export interface ParleyOptions {
 export interface RunningParley {
   deps: Deps;
   handle: HttpHandler;
+  /** Without the projects that calls created. */
+  getConfig(): Config;
   /** From now on; what has begun goes on as it began. */
   setConfig(config: Config): void;
   backUp: EmbeddedEngine['backUp'];
@@ -96,6 +99,20 @@ export const startParley = async (options: ParleyOptions): Promise<RunningParley
   await ensureKey(engine.ports.records, 'default', 'admin', options.adminKey);
   // A lost effect is executed again, so effects do not wait for the disk.
   const following: Deps = { ...deps, ...wrapPorts(engine.effectPorts) };
+  let configured = config;
+  let projects = await listProjectRecords(engine.ports.records);
+  const applyConfig = (): void => {
+    deps.config = addProjects(configured, projects);
+    following.config = deps.config;
+  };
+  applyConfig();
+  deps.projects = {
+    isConfigured: (name) => Object.hasOwn(configured.projects, name),
+    reload: async () => {
+      projects = await listProjectRecords(engine.ports.records);
+      applyConfig();
+    },
+  };
   const statistics = new RollUpLoop(following);
   engine.start({
     onChanges: wrapHandler(async (changes) => {
@@ -105,8 +122,8 @@ export const startParley = async (options: ParleyOptions): Promise<RunningParley
     onTimer: (record) => onTimer(deps, record),
   });
   const setConfig = (changed: Config): void => {
-    deps.config = changed;
-    following.config = changed;
+    configured = changed;
+    applyConfig();
     admission.setLimits(changed.limits.inFlight);
   };
   const stop = async (): Promise<void> => {
@@ -114,7 +131,14 @@ export const startParley = async (options: ParleyOptions): Promise<RunningParley
     await statistics.stop();
     await engine.stop();
   };
-  return { deps, handle: createRouter(deps, routes, admission), setConfig, backUp: engine.backUp, stop };
+  return {
+    deps,
+    handle: createRouter(deps, routes, admission),
+    getConfig: () => configured,
+    setConfig,
+    backUp: engine.backUp,
+    stop,
+  };
 };
 
 const wrapPortsForAdmission = (ports: Ports, admission: BoundedAdmission): Ports => ({

@@ -66,7 +66,7 @@ const startEmbedded = async (options: ServerOptions): Promise<void> => {
   reloadOnSignal({
     file: options.config,
     log,
-    getConfig: () => parley.deps.config,
+    getConfig: parley.getConfig,
     setConfig: (changed) => {
       parley.setConfig(changed);
       server.setMaxConnections(changed.limits.connections);

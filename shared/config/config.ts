@@ -7,7 +7,9 @@ const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;
 const DAY_MS = 24 * 60 * MINUTE_MS;
 
-const name = z.string().regex(/^[a-z0-9-]{1,32}$/, 'must be 1 to 32 of a-z, 0-9 and -');
+/** Of projects and of domains. */
+export const ConfiguredName = z.string().regex(/^[a-z0-9-]{1,32}$/, 'must be 1 to 32 of a-z, 0-9 and -');
+const name = ConfiguredName;
 const positive = z.number().int().positive();
 
 const DomainConfig = z.strictObject({
@@ -29,6 +31,7 @@ const ProjectConfig = z
   .refine(({ domains, relay }) => relay || Object.values(domains).every(({ transport }) => transport === 'http'), {
     error: "has a domain with via: 'nats' and needs relay: true",
   });
+export type ProjectConfig = z.output<typeof ProjectConfig>;
 
 /** `npm run docs` writes docs/reference/configuration.md from this schema. */
 export const Config = z.strictObject({

@@ -5,6 +5,7 @@ import type { Agent, AgentHealth, AgentSecret, RemovedAgent } from '../identity/
 import type { DomainProviders } from '../identity/agents/domain-providers.ts';
 import type { ApiKey } from '../identity/auth/api-key.ts';
 import type { ProjectSecret } from '../identity/project-secret.ts';
+import type { Project } from '../identity/projects.ts';
 import type { QueuePauses } from '../identity/queue-pauses.ts';
 import type { Tool } from '../identity/tools/tool.ts';
 import type { KeyedCall } from '../ingest/idempotency-key.ts';
@@ -256,6 +257,7 @@ export const RECORDS = {
     compressed: ['pending', 'sent'],
   }),
   'project-secret': defineRecord<ProjectSecret>()({}),
+  project: defineRecord<Project>()({ immutable: ['name', 'createdAt'], compressed: ['domains'] }),
   'domain-providers': defineRecord<DomainProviders>()({
     inChangeFeed: true,
     immutable: ['project'],

@@ -9,9 +9,19 @@ import type { Directory } from './agents/directory.ts';
 
 export type NatsState = 'connected' | 'waiting';
 
+/** Where calls may create projects. */
+export interface CreatedProjects {
+  isConfigured(name: string): boolean;
+  /** Call it after a change. */
+  reload(): Promise<void>;
+}
+
 export interface Deps extends Ports {
   clock: Clock;
+  /** With the projects that calls created. */
   config: Config;
+  /** Absent where the configuration alone has the projects. */
+  projects?: CreatedProjects;
   directory: Directory;
   log: Log;
   recordMetric: RecordMetric;

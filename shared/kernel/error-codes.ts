@@ -118,6 +118,11 @@ export const ERROR_CODES = {
     meaning: 'The configuration has no such consumer, or the key may not use it.',
     action: 'Declare the consumer and its agents in `parley.config.ts`.',
   },
+  project_not_found: {
+    status: 404,
+    meaning: 'There is no project with this name.',
+    action: 'Check the name. `GET /v1/projects` lists them.',
+  },
   batch_not_found: {
     status: 404,
     meaning: 'The batch does not exist, or is no longer stored.',
@@ -177,6 +182,21 @@ export const ERROR_CODES = {
     status: 409,
     meaning: 'Another agent holds the task.',
     action: 'Claim another task. `holder` names the agent.',
+  },
+  project_configured: {
+    status: 409,
+    meaning: 'The configuration has the project, or all projects of the deployment.',
+    action: 'Change `projects` in the configuration.',
+  },
+  project_not_empty: {
+    status: 409,
+    meaning: 'The project has agents, tools, webhooks or schedules, or work that is not done.',
+    action: 'Remove what `remaining` names, and cancel the work.',
+  },
+  project_removed: {
+    status: 409,
+    meaning: 'A project with this name was removed, and some of its data is still stored.',
+    action: 'Choose another name, or create it with `?inherit=true`.',
   },
   ambiguous_id: {
     status: 409,

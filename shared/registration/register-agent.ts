@@ -236,7 +236,7 @@ const agentRemovedError = (id: string, removed: RemovedAgent | undefined): Parle
 const MAX_TTL_MS = 7 * DAY_MS;
 
 /** As long as anything is kept that names an agent. */
-const computeTombstoneMs = ({ tasks, turns, events, cards }: Config): number =>
+export const computeTombstoneMs = ({ tasks, turns, events, cards }: Config): number =>
   Math.max(MAX_TTL_MS + tasks.retentionMs, MAX_TTL_MS + turns.retentionMs, events.retentionMs, cards.retentionMs);
 
 /** As many writes as a transaction of DynamoDB takes. */

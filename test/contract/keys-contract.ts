@@ -14,6 +14,12 @@ const REGISTRATION = Registration.parse({ dialect: 'round-table' });
 /** A key holds the name of its project, which has 32 characters at most. */
 const newProject = () => `p${randomUUID().slice(0, 8)}`;
 
+const openProject = async (t: Parameters<Open>[0], open: Open) => {
+  const [engine, project] = [await open(t), newProject()];
+  const deps = depsOn(engine, { projects: { [project]: { domains: {}, relay: false } } });
+  return { engine, project, deps };
+};
+
 const isValid = async (deps: Deps, key: string): Promise<boolean> => {
   try {
     await authenticate(deps, `Bearer ${key}`);
@@ -27,8 +33,7 @@ const isValid = async (deps: Deps, key: string): Promise<boolean> => {
 export const keysContract = (name: string, open: Open): void => {
   describe(`keys on ${name}`, () => {
     it('of one agent are as many as it may have, however many are made at the same time', async (t) => {
-      const deps = depsOn(await open(t));
-      const project = newProject();
+      const { deps, project } = await openProject(t, open);
       const { key: first } = await registerAgent(deps, project, 'worker', REGISTRATION);
       const made = await Promise.allSettled(
         Array.from({ length: 14 }, (_, n) =>
@@ -43,8 +48,7 @@ export const keysContract = (name: string, open: Open): void => {
     });
 
     it('of an agent all end with it, also one that is made while it is removed', async (t) => {
-      const deps = depsOn(await open(t));
-      const project = newProject();
+      const { deps, project } = await openProject(t, open);
       const { key: first = '' } = await registerAgent(deps, project, 'worker', REGISTRATION);
       const [made, removed] = await Promise.allSettled([
         createApiKey(deps, project, { agent: 'worker', name: 'more', scope: 'agent' }),
@@ -59,9 +63,7 @@ export const keysContract = (name: string, open: Open): void => {
     });
 
     it('that are rotated at the same time with an overlap all stay valid until it is over', async (t) => {
-      const engine = await open(t);
-      const deps = depsOn(engine);
-      const project = newProject();
+      const { engine, deps, project } = await openProject(t, open);
       const { key: first = '' } = await registerAgent(deps, project, 'worker', REGISTRATION);
       const target = { agent: 'worker', name: DEFAULT_KEY };
       const rotated = await Promise.all([1, 2].map(() => rotateApiKey(deps, project, target, 600)));
@@ -74,9 +76,7 @@ export const keysContract = (name: string, open: Open): void => {
     });
 
     it('of operators are found by their names, and are gone when they are removed or expire', async (t) => {
-      const engine = await open(t);
-      const deps = depsOn(engine);
-      const project = newProject();
+      const { engine, deps, project } = await openProject(t, open);
       const expires = engine.now() + 600;
       const console = await createApiKey(deps, project, { name: 'console', scope: 'read' });
       const guest = await createApiKey(deps, project, { name: 'guest', scope: 'operate', expires });

@@ -119,7 +119,17 @@ export const ACCESS: Record<string, AccessRow> = {
   'GET /v1/capabilities': { stranger: '200' },
   'GET /v1/keys': { stranger: '200' },
   'GET /v1/whoami': { stranger: '200' },
+  'GET /v1/projects': { by: 'admin', stranger: '403 forbidden' },
+  'PUT /v1/projects/{name}': {
+    at: '/v1/projects/acme',
+    body: () => ({ domains: {} }),
+    by: 'admin',
+    status: 201,
+    stranger: '403 forbidden',
+  },
+  'POST /v1/projects/{name}/key': { at: '/v1/projects/acme/key', by: 'admin', stranger: '403 forbidden' },
   'GET /metrics': { stranger: '200' },
+  'DELETE /v1/projects/{name}': { at: '/v1/projects/acme', by: 'admin', status: 204, stranger: '403 forbidden' },
   'GET /v1/relay/plan': { by: 'admin', stranger: '403 forbidden' },
   'POST /v1/relay/render': {
     body: ({ open }) => ({ items: [{ id: 'x', item: { kind: 'request', taskId: open, queueGeneration: 1 } }] }),

@@ -49,6 +49,21 @@ describe('docs/guides/http.md', () => {
   });
 });
 
+describe('docs/guides/projects.md', () => {
+  it('has commands that create a project, list it, replace its key and remove it', async (t) => {
+    const server = await startServer(t, { dir: tempDir(t) });
+    const script = commandsBelow('docs/guides/projects.md', 'On one machine').replaceAll('\ncurl', '\necho; curl');
+    const env = { ...process.env, URL: server.address, ADMIN: server.adminKey };
+    const { stdout } = await promisify(execFile)('bash', ['-euc', script], { env });
+    const [created, { projects }, replaced, removed] = stdout.split('\n').map((line) => line && JSON.parse(line));
+    assert.match(created.key, /^prl_acme\.@owner\./);
+    assert.deepEqual(projects[0], created.project);
+    assert.notEqual(replaced.key, created.key);
+    assert.equal(removed, '');
+    assert.equal((await server.admin.call('GET', '/v1/projects')).body.projects.length, 1);
+  });
+});
+
 describe('the README', () => {
   it('names only npm scripts that exist, and CI runs its commands', () => {
     const named = [...README.matchAll(/npm (?:run )?((?:start|test|check|bench|pack)(?::\w+)?)/g)].map(

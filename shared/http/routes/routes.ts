@@ -22,6 +22,7 @@ import { createMcpRoutes } from './mcp.ts';
 import { messageRoutes } from './messages.ts';
 import { metricRoutes } from './metrics.ts';
 import { operationRoutes } from './operations.ts';
+import { projectRoutes } from './projects.ts';
 import { queueRoutes } from './queues.ts';
 import { relayRoutes } from './relay.ts';
 import { scheduleRoutes } from './schedules.ts';
@@ -56,6 +57,7 @@ export const routes: readonly Route[] = [
   ...agentPairRoutes,
   ...keyRoutes,
   ...whoamiRoutes,
+  ...projectRoutes,
   ...turnRoutes,
   ...turnStreamRoutes,
   ...agentStateRoutes,

@@ -46,12 +46,13 @@ export const authenticate = async (deps: Deps, authorization: string | undefined
   if (renewed) return renewed;
   throw new ParleyError(
     'unauthorized',
-    'The key is not valid. It may have expired or been rotated, or its agent removed.',
+    'The key is not valid. It may have expired or been rotated, or its agent or project removed.',
   );
 };
 
 const findCaller = async (deps: Deps, presented: PresentedKey): Promise<Caller | RelayCaller | undefined> => {
   const { project, owner, keyHash } = presented;
+  if (!Object.hasOwn(deps.config.projects, project)) return undefined;
   if (parseOperatorOwner(owner) === undefined) {
     const registered = await deps.directory.getAgent(project, owner);
     const apiKey = registered && findValidKey(presented, registered.keys ?? [], deps.clock.now());

@@ -1,5 +1,8 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 
+/** Its operators look after the whole machine. */
+export const DEFAULT_PROJECT = 'default';
+
 /** Keys of a project that belong to no agent have such owners: no agent id contains an @. */
 export const ADMIN_OWNER = '@admin';
 export const RELAY_OWNER = '@relay';
@@ -30,7 +33,7 @@ const OWNER = /^prl_[^.]*\.[^.]*\./;
 
 /** Undefined for what looks like a key of Parley and is none. Any other text is an operator's choice for the administrator. */
 export const parseKeyOwner = (key: string): { project: string; owner: string } | undefined => {
-  if (!key.startsWith(KEY_PREFIX)) return { project: 'default', owner: ADMIN_OWNER };
+  if (!key.startsWith(KEY_PREFIX)) return { project: DEFAULT_PROJECT, owner: ADMIN_OWNER };
   const [, project, owner, checksum] = KEY_PATTERN.exec(key) ?? [];
   if (project === undefined || owner === undefined) return undefined;
   return computeChecksum(key.slice(0, -CHECKSUM_LENGTH)) === checksum ? { project, owner } : undefined;

@@ -55,6 +55,11 @@ export const tellStory = async (parley: TestParley, send: Send): Promise<void> =
   await send(researcher, 'getWhoami', {});
   await send(admin, 'rotateKey', { params: { name: 'console' }, body: { overlapSeconds: 3600 } });
   await send(admin, 'removeKey', { params: { name: 'console' } });
+  const project = { params: { name: 'acme' } };
+  await send(admin, 'putProject', { ...project, body: { domains: { research: { description: 'Finds things out' } } } });
+  await send(admin, 'listProjects', {});
+  await send(admin, 'rotateProjectKey', project);
+  await send(admin, 'removeProject', project);
   await send(admin, 'importManifest', {
     body: {
       version: '1.0',

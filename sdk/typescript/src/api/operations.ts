@@ -165,7 +165,7 @@ export interface Operations {
   /** List the durable consumers that the key may use, with their positions */
   listConsumers: { args: Record<never, never>; result: Schemas['ListConsumersResponse'] };
   /** List the dead letters, the tasks that failed for good or expired. The newest end comes first */
-  listDeadLetters: { args: { limit?: number; cursor?: string }; result: Schemas['TaskPage'] };
+  listDeadLetters: { args: { type?: string; error?: string; requester?: string; holder?: string; agent?: string; domain?: string; conversation?: string; since?: string; until?: string; idPrefix?: string; status?: string; limit?: number; cursor?: string; count?: 'true' }; result: Schemas['TaskPage'] };
   /** List the domains that tasks can be addressed to */
   listDomains: { args: Record<never, never>; result: Schemas['ListDomainsResponse'] };
   /** List the gaps that agents reported, newest first */
@@ -176,6 +176,8 @@ export interface Operations {
   listKeys: { args: { agent?: string }; result: Schemas['ListKeysResponse'] };
   /** List bulk operations, newest first */
   listOperations: { args: { kind?: 'cancel' | 'retry'; status?: string; since?: string; until?: string; limit?: number; cursor?: string; count?: 'true' }; result: Schemas['ListOperationsResponse'] };
+  /** List the projects by name. Keys of other projects than `default` see their own */
+  listProjects: { args: Record<never, never>; result: Schemas['ListProjectsResponse'] };
   /** List the queues: what waits, since when, and what is in flight. An agent sees those that it claims from */
   listQueues: { args: { domain?: string; capability?: string; agent?: string; limit?: number; cursor?: string }; result: Schemas['ListQueuesResponse'] };
   /** List schedules, newest first */
@@ -202,6 +204,8 @@ export interface Operations {
   pauseSchedule: { args: { id: string }; result: Schemas['Schedule'] };
   /** Register an agent, or change its registration */
   putAgent: { args: { id: string; inherit?: 'true' | 'false'; body: Schemas['PutAgentRequest'] }; result: Schemas['PutAgentResponse'] | Schemas['PutAgentResponse201'] };
+  /** Create a project, or change its domains. With an admin key of the project `default`, on one machine */
+  putProject: { args: { name: string; inherit?: 'true' | 'false'; body: Schemas['PutProjectRequest'] }; result: Schemas['PutProjectResponse'] | Schemas['PutProjectResponse201'] };
   /** Create or replace a schedule, which requests a task at each of its times */
   putSchedule: { args: { id: string; body: Schemas['PutScheduleRequest'] }; result: Schemas['Schedule'] };
   /** Keep the result of a step with the task. The first value of a name stays, and the lease is renewed */
@@ -224,6 +228,8 @@ export interface Operations {
   removeAgent: { args: { id: string }; result: undefined };
   /** Remove a key, which stops working */
   removeKey: { args: { name: string; agent?: string }; result: undefined };
+  /** Remove a project that a call created and that is empty. Its keys stop working at once */
+  removeProject: { args: { name: string }; result: undefined };
   /** Remove a schedule. Its tasks stay */
   removeSchedule: { args: { id: string }; result: undefined };
   /** Remove a tool */
@@ -250,7 +256,7 @@ export interface Operations {
   resumeQueue: { args: { id: string }; result: Schemas['PausedQueueResult'] };
   /** Resume a paused schedule. Runs of the pause are not made up for */
   resumeSchedule: { args: { id: string }; result: Schemas['Schedule'] };
-  /** Retry dead letters: those in `ids`, or the newest */
+  /** Retry dead letters: those in `ids`, or the newest that the filter matches */
   retryDeadLetters: { args: { body?: Schemas['RetryDeadLettersRequest'] }; result: Schemas['RetryDeadLettersResponse'] };
   /** Retry a failed or expired task */
   retryTask: { args: { id: string; body?: Schemas['RetryTaskRequest'] }; result: Schemas['Task'] };
@@ -260,6 +266,8 @@ export interface Operations {
   rewindConsumer: { args: { name: string; body: Schemas['RewindConsumerRequest'] }; result: undefined };
   /** Replace a key. An agent may replace its own */
   rotateKey: { args: { name: string; body?: Schemas['RotateKeyRequest'] }; result: Schemas['NewKey'] };
+  /** Replace the key `owner` of a project that a call created. The earlier one stops working at once */
+  rotateProjectKey: { args: { name: string }; result: Schemas['RotateProjectKeyResponse'] };
   /** Request the task of a schedule now, beside its times */
   runSchedule: { args: { id: string }; result: Schemas['Task'] };
   /** Send one message of any dialect, or several as `{"messages": […]}`. With `wait`, a single request is answered with its outcome */
@@ -365,6 +373,7 @@ export const OPERATIONS: { readonly [Name in keyof Operations]: string } = {
   listGraphs: 'GET /v1/graphs',
   listKeys: 'GET /v1/keys',
   listOperations: 'GET /v1/operations',
+  listProjects: 'GET /v1/projects',
   listQueues: 'GET /v1/queues',
   listSchedules: 'GET /v1/schedules',
   listTasks: 'GET /v1/tasks',
@@ -378,6 +387,7 @@ export const OPERATIONS: { readonly [Name in keyof Operations]: string } = {
   pauseQueue: 'POST /v1/queues/{id}/pause',
   pauseSchedule: 'POST /v1/schedules/{id}/pause',
   putAgent: 'PUT /v1/agents/{id}',
+  putProject: 'PUT /v1/projects/{name}',
   putSchedule: 'PUT /v1/schedules/{id}',
   putStep: 'PUT /v1/tasks/{id}/steps/{name}',
   putTool: 'PUT /v1/tools/{name}',
@@ -389,6 +399,7 @@ export const OPERATIONS: { readonly [Name in keyof Operations]: string } = {
   releaseTask: 'POST /v1/tasks/{id}/release',
   removeAgent: 'DELETE /v1/agents/{id}',
   removeKey: 'DELETE /v1/keys/{name}',
+  removeProject: 'DELETE /v1/projects/{name}',
   removeSchedule: 'DELETE /v1/schedules/{id}',
   removeTool: 'DELETE /v1/tools/{name}',
   removeWebhook: 'DELETE /v1/webhooks/{id}',
@@ -407,6 +418,7 @@ export const OPERATIONS: { readonly [Name in keyof Operations]: string } = {
   retryTasks: 'POST /v1/tasks/retry',
   rewindConsumer: 'POST /v1/consumers/{name}/rewind',
   rotateKey: 'POST /v1/keys/{name}/rotate',
+  rotateProjectKey: 'POST /v1/projects/{name}/key',
   runSchedule: 'POST /v1/schedules/{id}/run',
   sendMessages: 'POST /v1/messages',
   startTurn: 'POST /v1/turns/{agent_turn_id}/start',

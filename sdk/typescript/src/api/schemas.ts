@@ -149,7 +149,7 @@ export interface Schemas {
     title: string;
     status: number;
     detail: string;
-    code: 'invalid_json' | 'invalid_message' | 'invalid_request' | 'invalid_params' | 'address_forbidden' | 'unknown_dialect' | 'unknown_type' | 'unsupported_version' | 'unauthorized' | 'forbidden' | 'key_exists' | 'key_not_found' | 'from_mismatch' | 'bad_signature' | 'not_writer' | 'not_eligible' | 'channel_forbidden' | 'not_found' | 'agent_not_found' | 'box_not_found' | 'card_not_found' | 'consumer_not_found' | 'batch_not_found' | 'graph_not_found' | 'task_not_found' | 'tool_not_found' | 'turn_not_found' | 'method_not_allowed' | 'request_timeout' | 'agent_removed' | 'agent_paused' | 'agent_stopped' | 'queue_paused' | 'already_claimed' | 'ambiguous_id' | 'box_full' | 'box_read_only' | 'claim_in_progress' | 'batch_ended' | 'graph_ended' | 'id_reserved' | 'call_in_progress' | 'id_reused' | 'not_holder' | 'not_retryable' | 'not_running' | 'not_waiting' | 'retry_pending' | 'stale_attempt' | 'stale_receipt' | 'stale_turn' | 'cancelled' | 'task_ended' | 'task_expired' | 'task_waiting' | 'waiting_for_input' | 'content_damaged' | 'too_large' | 'expectation_failed' | 'capability_not_found' | 'delegation_cycle' | 'task_graph_cycle' | 'protocol_violation' | 'recursion_depth_exceeded' | 'unknown_agent' | 'unknown_box' | 'unknown_card' | 'unknown_dependency' | 'unknown_domain' | 'fabrication_detected' | 'no_common_version' | 'inbox_full' | 'rate_limited' | 'too_many_in_flight' | 'too_many_waits' | 'headers_too_large' | 'internal' | 'unreachable' | 'webhook_not_found' | 'conflict' | 'overloaded' | 'storage_full' | 'storage_unavailable';
+    code: 'invalid_json' | 'invalid_message' | 'invalid_request' | 'invalid_params' | 'address_forbidden' | 'unknown_dialect' | 'unknown_type' | 'unsupported_version' | 'unauthorized' | 'forbidden' | 'key_exists' | 'key_not_found' | 'from_mismatch' | 'bad_signature' | 'not_writer' | 'not_eligible' | 'channel_forbidden' | 'not_found' | 'agent_not_found' | 'box_not_found' | 'card_not_found' | 'consumer_not_found' | 'project_not_found' | 'batch_not_found' | 'graph_not_found' | 'task_not_found' | 'tool_not_found' | 'turn_not_found' | 'method_not_allowed' | 'request_timeout' | 'agent_removed' | 'agent_paused' | 'agent_stopped' | 'queue_paused' | 'already_claimed' | 'project_configured' | 'project_not_empty' | 'project_removed' | 'ambiguous_id' | 'box_full' | 'box_read_only' | 'claim_in_progress' | 'batch_ended' | 'graph_ended' | 'id_reserved' | 'call_in_progress' | 'id_reused' | 'not_holder' | 'not_retryable' | 'not_running' | 'not_waiting' | 'retry_pending' | 'stale_attempt' | 'stale_receipt' | 'stale_turn' | 'cancelled' | 'task_ended' | 'task_expired' | 'task_waiting' | 'waiting_for_input' | 'content_damaged' | 'too_large' | 'expectation_failed' | 'capability_not_found' | 'delegation_cycle' | 'task_graph_cycle' | 'protocol_violation' | 'recursion_depth_exceeded' | 'unknown_agent' | 'unknown_box' | 'unknown_card' | 'unknown_dependency' | 'unknown_domain' | 'fabrication_detected' | 'no_common_version' | 'inbox_full' | 'rate_limited' | 'too_many_in_flight' | 'too_many_waits' | 'headers_too_large' | 'internal' | 'unreachable' | 'webhook_not_found' | 'conflict' | 'overloaded' | 'storage_full' | 'storage_unavailable';
     retryable: boolean;
     issues?: {
       path: string;
@@ -493,6 +493,25 @@ export interface Schemas {
   };
   RetryDeadLettersRequest: {
     ids?: string[];
+    /** as in `GET /v1/dead-letters`, if `ids` is absent. `POST /v1/tasks/retry` retries any number */
+    filter?: {
+      /** the capability */
+      type?: string;
+      /** the code of its error */
+      error?: string;
+      requester?: string;
+      holder?: string;
+      /** the requester, the addressee or the holder */
+      agent?: string;
+      domain?: string;
+      conversation?: string;
+      /** created at this time or later */
+      since?: string;
+      /** created before this time */
+      until?: string;
+      idPrefix?: string;
+      status?: ('failed' | 'expired')[];
+    };
     /** how many, if `ids` is absent */
     max?: number;
   };
@@ -1528,6 +1547,41 @@ export interface Schemas {
     expiresAt?: string;
     /** whether there is a newer key, so that this one ends soon */
     isRotated: boolean;
+  };
+  Project: {
+    name: string;
+    /** only those of calls can be changed and removed by calls */
+    source: 'configuration' | 'call';
+    domains: {
+      name: string;
+      description: string;
+    }[];
+    /** whether agents on NATS take part */
+    relay: boolean;
+    /** absent for those of the configuration */
+    createdAt?: string;
+  };
+  ListProjectsResponse: {
+    projects: Schemas['Project'][];
+  };
+  PutProjectRequest: {
+    /** all domains that tasks of the project can be addressed to */
+    domains: { [field: string]: {
+        /** shown to agents that list the domains */
+        description: string;
+      } };
+  };
+  PutProjectResponse: {
+    project: Schemas['Project'];
+  };
+  PutProjectResponse201: {
+    project: Schemas['Project'];
+    /** the key `owner` of the project, with the scope `admin`. Shown once: Parley stores only its hash */
+    key: string;
+  };
+  RotateProjectKeyResponse: {
+    /** the key `owner` of the project, with the scope `admin`. Shown once: Parley stores only its hash */
+    key: string;
   };
   ListTurnsResponse: {
     turns: {
