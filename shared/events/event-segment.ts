@@ -1,7 +1,12 @@
 import type { Caller } from '../identity/auth/authenticate.ts';
-import { matchesTypes, type ParleyEvent } from '../ports/events.ts';
+import {
+  type EventSubject,
+  listWantedSubjects,
+  matchesSubject,
+  matchesTypes,
+  type ParleyEvent,
+} from '../ports/events.ts';
 import { canReadEvent, listNamedAgents } from './can-read-event.ts';
-import { type EventSubject, hasSubject, matchesSubject } from './event-subject.ts';
 
 /** Encoded once for all followers. */
 export class EventSegment {
@@ -32,7 +37,7 @@ export class EventSegment {
     const hearer = caller.role === 'admin' ? caller.role : caller.registered;
     const texts = this.#texts.get(hearer) ?? new Map<string, string>();
     this.#texts.set(hearer, texts);
-    const asked = (types?.join(',') ?? '*') + (hasSubject(subject) ? JSON.stringify(subject) : '');
+    const asked = JSON.stringify([types, ...listWantedSubjects(subject)]);
     const text = texts.get(asked) ?? this.#render(caller, types, subject);
     texts.set(asked, text);
     return text;

@@ -1,9 +1,8 @@
 import type { Caller } from '../identity/auth/authenticate.ts';
 import type { Deps } from '../identity/deps.ts';
-import type { EventPage, ParleyEvent } from '../ports/events.ts';
+import { type EventPage, type EventSubject, listWantedSubjects, type ParleyEvent } from '../ports/events.ts';
 import { canReadEvent } from './can-read-event.ts';
 import { deduplicateEvents } from './event-segment.ts';
-import { type EventSubject, hasSubject, matchesSubject } from './event-subject.ts';
 import { followSegments } from './follow-segments.ts';
 
 interface EventFilter {
@@ -19,14 +18,15 @@ const MAX_READS_BACK = 10;
 
 /** Oldest first. Without a subject, a page is what one read brings. */
 export const readEvents = async (deps: Deps, caller: Caller, filter: EventFilter): Promise<EventPage> => {
-  const { types, subject = {}, limit } = filter;
-  const where = buildWhere(caller, subject);
+  const { types, subject, limit } = filter;
+  const where = (event: ParleyEvent): boolean => canReadEvent(caller, event);
+  const mostReads = listWantedSubjects(subject).length > 0 ? MAX_READS : 1;
   const events: ParleyEvent[] = [];
   let after = filter.after;
   for (let reads = 1; ; reads++) {
-    const page = await deps.events.read(caller.project, { after, types, where, limit: limit - events.length });
+    const page = await deps.events.read(caller.project, { after, types, subject, where, limit: limit - events.length });
     events.push(...page.events);
-    const isDone = page.cursor === after || events.length >= limit || reads === MAX_READS || !hasSubject(subject);
+    const isDone = page.cursor === after || events.length >= limit || reads >= mostReads;
     if (isDone) return { events: deduplicateEvents(events), cursor: page.cursor };
     after = page.cursor;
   }
@@ -36,14 +36,14 @@ export const readEvents = async (deps: Deps, caller: Caller, filter: EventFilter
 export const readLastEvents = async (
   deps: Deps,
   caller: Caller,
-  { types, subject = {}, limit }: Omit<EventFilter, 'after'>,
+  { types, subject, limit }: Omit<EventFilter, 'after'>,
 ): Promise<EventPage> => {
-  const where = buildWhere(caller, subject);
+  const where = (event: ParleyEvent): boolean => canReadEvent(caller, event);
   const end = await deps.events.getEnd(caller.project);
   const events: ParleyEvent[] = [];
   let after: string | undefined = end;
   for (let reads = 0; reads < MAX_READS_BACK && events.length < limit; reads++) {
-    const options = { after, types, where, newestFirst: true, limit: limit - events.length };
+    const options = { after, types, subject, where, newestFirst: true, limit: limit - events.length };
     const page: EventPage = await deps.events.read(caller.project, options);
     events.push(...page.events);
     if (page.cursor === after) break;
@@ -51,11 +51,6 @@ export const readLastEvents = async (
   }
   return { events: deduplicateEvents(events.toReversed()), cursor: end };
 };
-
-const buildWhere =
-  (caller: Caller, subject: EventSubject) =>
-  (event: ParleyEvent): boolean =>
-    matchesSubject(subject, event) && canReadEvent(caller, event);
 
 export async function* streamEvents(
   deps: Deps,

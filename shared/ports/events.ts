@@ -11,6 +11,44 @@ export interface ParleyEvent {
   data: JsonObject;
 }
 
+/** What an event is about. All that is given must hold. */
+export interface EventSubject {
+  task?: string | undefined;
+  /** The requester or sender, the addressee, or the holder. */
+  agent?: string | undefined;
+  domain?: string | undefined;
+  /** A conversation, or the channel of a turn. */
+  conversation?: string | undefined;
+}
+
+/** The fields of an event that name a subject. */
+const SUBJECT_FIELDS = {
+  task: ['taskId'],
+  agent: ['from', 'to', 'agent'],
+  domain: ['domain'],
+  conversation: ['conversationId', 'channel'],
+} as const satisfies Record<keyof EventSubject, readonly string[]>;
+const SUBJECT_KINDS = Object.keys(SUBJECT_FIELDS) as (keyof EventSubject)[];
+
+/** All by which it can be found, as `kind:name`. */
+export const listSubjects = ({ data }: Pick<ParleyEvent, 'data'>): string[] =>
+  SUBJECT_KINDS.flatMap((kind) =>
+    SUBJECT_FIELDS[kind].flatMap((field) => (typeof data[field] === 'string' ? formatSubject(kind, data[field]) : [])),
+  );
+
+/** Of a filter, the rarest first. */
+export const listWantedSubjects = (subject: EventSubject = {}): string[] =>
+  (['task', 'conversation', 'agent', 'domain'] as const).flatMap((kind) =>
+    subject[kind] === undefined ? [] : formatSubject(kind, subject[kind]),
+  );
+
+const formatSubject = (kind: keyof EventSubject, name: string): string => `${kind}:${name}`;
+
+export const matchesSubject = (subject: EventSubject = {}, { data }: Pick<ParleyEvent, 'data'>): boolean =>
+  SUBJECT_KINDS.every(
+    (kind) => subject[kind] === undefined || SUBJECT_FIELDS[kind].some((field) => data[field] === subject[kind]),
+  );
+
 export interface EventPage {
   events: ParleyEvent[];
   /** After the last event scanned, even if none matched. */
@@ -23,6 +61,8 @@ export interface EventReadOptions {
   until?: string;
   /** A type or a prefix with a star: `task.*`. */
   types?: string[] | undefined;
+  /** An engine may find these by an index, so that a rare one costs no more than a frequent one. */
+  subject?: EventSubject | undefined;
   /** Which of these. */
   where?: ((event: ParleyEvent) => boolean) | undefined;
   newestFirst?: boolean;
@@ -33,9 +73,10 @@ export const matchesTypes = (types: readonly string[] | undefined, type: string)
   !types || types.some((wanted) => (wanted.endsWith('*') ? type.startsWith(wanted.slice(0, -1)) : wanted === type));
 
 export const isWantedEvent = (
-  { types, where }: Pick<EventReadOptions, 'types' | 'where'>,
+  { types, subject, where }: Pick<EventReadOptions, 'types' | 'subject' | 'where'>,
   event: ParleyEvent,
-): boolean => matchesTypes(types, event.type) && (where === undefined || where(event));
+): boolean =>
+  matchesTypes(types, event.type) && matchesSubject(subject, event) && (where === undefined || where(event));
 
 export interface Events {
   /** Resolves when durable. An event published twice may be read twice. */

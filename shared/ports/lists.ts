@@ -12,6 +12,8 @@ export interface ListedFields {
   domain?: string | undefined;
   conversation?: string | undefined;
   error?: string | undefined;
+  /** A list of its own that the record is in as well, by another time. `left`: it may have been in one. */
+  part?: { name: string; at: number } | 'left' | undefined;
 }
 
 /** By the sort key of the kind. */
@@ -29,6 +31,8 @@ export interface ListQuery<T extends Item> {
   idPrefix?: string | undefined;
   /** A shorter list with every match. An engine may read it instead, in its order. */
   within?: { index: IndexName; pk: string } | undefined;
+  /** Only of this part, in its order. On an engine without parts it is the list `within`. */
+  part?: string | undefined;
 }
 
 export interface ListOptions {

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { describe, it } from 'node:test';
 import type { EventType } from '../../shared/ports/event-types.ts';
-import type { ParleyEvent } from '../../shared/ports/events.ts';
+import { matchesSubject, type ParleyEvent } from '../../shared/ports/events.ts';
+import { seeded } from '../support/hostile-ports.ts';
 import { type Open, unique } from './engine-under-test.ts';
 
 const event = (project: string, number: number, type: EventType = 'task.requested'): ParleyEvent => ({
@@ -90,6 +91,55 @@ export const eventsContract = (name: string, open: Open): void => {
       assert.deepEqual([ids(rest.events), rest.cursor], [['9'], await events.getEnd(project)]);
       const back = await events.read(project, { where, types: ['task.claimed'], newestFirst: true, limit: 9 });
       assert.deepEqual(ids(back.events), ['5', '1']);
+    });
+
+    it('are chosen by their subject, in either direction, and whoever reads on misses none', async (t) => {
+      const { events } = (await open(t)).ports;
+      const [project, other] = [unique('p'), unique('p')];
+      const random = seeded(17);
+      const pickOne = (...names: string[]) => names[Math.floor(random() * names.length)] ?? '';
+      const about = (number: number): ParleyEvent => ({
+        ...event(project, number),
+        data: {
+          taskId: `t${Math.floor(number / 3)}`,
+          from: pickOne('ann', 'bob'),
+          agent: pickOne('bob', 'cid'),
+          domain: pickOne('a', 'b'),
+          ...(number % 50 === 7 && { conversationId: 'rare' }),
+        },
+      });
+      const published = Array.from({ length: 120 }, (_, number) => about(number));
+      for (let at = 0; at < published.length; at += 4) {
+        await events.publish(published.slice(at, at + 4));
+        await events.publish([{ ...event(other, at), data: { taskId: 't5', from: 'ann' } }]);
+      }
+      const subjects = [
+        { task: 't5' },
+        { task: 'none' },
+        { agent: 'cid', domain: 'b' },
+        { agent: 'bob' },
+        { conversation: 'rare' },
+        { conversation: 'rare', agent: 'ann' },
+        { task: 't19', conversation: 'rare' },
+      ];
+      for (const subject of subjects) {
+        const expected = published.filter((one) => matchesSubject(subject, one));
+        for (const newestFirst of [false, true]) {
+          const found: ParleyEvent[] = [];
+          for (let after: string | undefined; ; ) {
+            const page = await events.read(project, { subject, after, newestFirst, limit: 3 });
+            found.push(...page.events);
+            if (page.cursor === after) break;
+            after = page.cursor;
+          }
+          assert.deepEqual(ids(found), ids(newestFirst ? expected.toReversed() : expected), JSON.stringify(subject));
+        }
+      }
+      const { cursor } = await events.read(project, { subject: { task: 't5' }, limit: 9 });
+      await events.publish([{ ...about(1000), data: { taskId: 't5' } }]);
+      assert.deepEqual(ids((await events.read(project, { subject: { task: 't5' }, after: cursor, limit: 9 })).events), [
+        '1000',
+      ]);
     });
 
     it('are chosen by the beginning of their type, where it ends with a star', async (t) => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { TASK_STATUSES, type Task, taskRef } from '../../shared/model/task.ts';
-import type { TestAgent } from '../support/api.ts';
+import type { Caller, TestAgent } from '../support/api.ts';
 import { type Random, seeded } from '../support/hostile-ports.ts';
 import { inTurns } from '../support/in-turns.ts';
 import { isLong } from '../support/scale.ts';
@@ -86,6 +86,22 @@ const by = (name: string, value: string, get: (task: Task) => string | undefined
   (task) => get(task) === value,
 ];
 
+const isDead = ({ status }: Task): boolean => status === 'failed' || status === 'expired';
+
+/** Each once, and the newest end first. */
+const assertDeadLetters = async (admin: Caller, query: string, expected: Task[], limit: number): Promise<void> => {
+  const found = (await pagesOf(admin, `/v1/dead-letters?${query}`, limit)).flat();
+  assert.deepEqual(found.toSorted(), expected.map(({ id }) => id).toSorted(), query);
+  const ends = found.map((id) => expected.find((task) => task.id === id)?.endedAt ?? 0);
+  assert.deepEqual(
+    ends,
+    ends.toSorted((a, b) => b - a),
+    query,
+  );
+  const { body } = await admin.call('GET', `/v1/dead-letters?${query}count=true&limit=1`);
+  assert.deepEqual(body.count, { value: expected.length, isExact: true }, query);
+};
+
 describe('a list of tasks by random filters', () => {
   it('has what each task is, in pages and counted, whatever became of the tasks', async (t) => {
     const random = seeded(isLong ? Date.now() : 22);
@@ -135,6 +151,8 @@ describe('a list of tasks by random filters', () => {
       );
       const counted = (await admin.call('GET', `/v1/tasks?${query}count=true&limit=1`)).body.count;
       assert.deepEqual(counted, { value: expected.length, isExact: true }, query);
+      if (!['status', 'retrying', 'waits'].some((name) => filters.has(name)))
+        await assertDeadLetters(admin, query, expected.filter(isDead), pick(random, [1, 7, 100]));
     }
   });
 });

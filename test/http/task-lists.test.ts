@@ -6,6 +6,7 @@ import { taskRequest } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { tfRequest } from '../support/task-format.ts';
 import { testParley } from '../support/test-parley.ts';
+import { assertRefused } from './refusal.ts';
 import { announced, ids, pagesOf, requestMany } from './task-pages.ts';
 
 describe('task list', () => {
@@ -85,8 +86,11 @@ describe('task list', () => {
     }
     const claimed = await worker.claim({ max: 4 });
     for (const { message } of claimed) await worker.fail(message.id, { error: 'skill_missing' });
-    const { tasks, cursor } = (await reader.call('GET', '/v1/dead-letters?limit=1')).body;
-    assert.deepEqual(tasks, []);
+    assert.deepEqual((await reader.call('GET', '/v1/dead-letters?limit=1&count=true')).body, {
+      tasks: [],
+      count: { value: 0, isExact: true },
+    });
+    const { cursor } = (await worker.call('GET', '/v1/dead-letters?limit=1')).body;
     assert.match(cursor, /^\d{14}#/);
     for (const { message } of claimed) assert.ok(!cursor.includes(message.id), cursor);
     assert.equal((await pagesOf(worker, '/v1/dead-letters?', 1)).flat().length, 4);
@@ -104,6 +108,29 @@ describe('task list', () => {
     assert.equal((await admin.call('POST', '/v1/dead-letters/retry')).body.results[0].status, 202);
     assert.deepEqual((await pagesOf(admin, '/v1/dead-letters?', 5)).flat(), []);
     assert.deepEqual(await ids(admin, 'status=requested'), [id]);
+  });
+
+  it('retries the newest dead letters that a filter matches, and no others', async (t) => {
+    const { agent, admin, clock } = await testParley(t);
+    const [requester, worker] = [await agent('requester'), await agent('worker')];
+    const failed: Record<string, string[]> = { skill_missing: [], model_error: [] };
+    for (const error of ['skill_missing', 'model_error', 'skill_missing']) {
+      const id = await requester.request({ to: 'worker', payload: { retry: { maxAttempts: 1 } } });
+      await worker.fail(id, { error, message: 'no', retryable: false });
+      failed[error]?.push(id);
+      clock.advance(1000);
+    }
+    const filter = { error: 'skill_missing', holder: 'worker' };
+    const both = await admin.call('POST', '/v1/dead-letters/retry', { ids: failed.skill_missing, filter });
+    assertRefused(both, 400, 'invalid_request');
+    const { body } = await admin.call('POST', '/v1/dead-letters/retry', { filter: { error: 'skill_missing' }, max: 1 });
+    assert.deepEqual(body.results, [{ id: failed.skill_missing?.[1], status: 202 }]);
+    assert.deepEqual((await pagesOf(admin, '/v1/dead-letters?error=skill_missing&', 5)).flat(), [
+      failed.skill_missing?.[0],
+    ]);
+    assert.deepEqual((await pagesOf(admin, '/v1/dead-letters?error=model_error&', 5)).flat(), failed.model_error);
+    const { status } = await admin.call('GET', '/v1/dead-letters?status=completed');
+    assert.equal(status, 400);
   });
 
   it('keeps the position of a task list cursor while new tasks are created', async (t) => {

@@ -156,7 +156,7 @@ describe('a data folder of the first kept format', () => {
     const sql = new DatabaseSync(join(dir, 'parley.db'));
     const parked = { after: { pk: 'p#task#2', sk: 'history', cycle: 5 } };
     sql.prepare('INSERT INTO parked_changes (change, error) VALUES (?, ?)').run(JSON.stringify(parked), 'a bug');
-    sql.exec(`DROP TABLE listed; PRAGMA user_version = ${FIRST_FORMAT}`);
+    sql.exec(`DROP TABLE listed; DROP TABLE event_subjects; PRAGMA user_version = ${FIRST_FORMAT}`);
     sql.close();
 
     const delivered: RecordChange[] = [];

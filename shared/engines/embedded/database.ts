@@ -68,7 +68,11 @@ export class Database {
   }
 
   onBeforeRotation(action: () => void): void {
-    this.#file.onBeforeRotation = action;
+    const others = this.#file.onBeforeRotation;
+    this.#file.onBeforeRotation = () => {
+      others();
+      action();
+    };
   }
 
   runDerived(statement: StatementSync, ...values: SQLInputValue[]): void {

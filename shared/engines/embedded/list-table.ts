@@ -37,8 +37,11 @@ const UPSERT = `INSERT INTO listed (${COLUMNS.join(', ')}) VALUES (${COLUMNS.map
 
 const LAST_CHARACTER = '\u{10ffff}';
 
+/** The row of a record in its part of the list: no row of a record itself is negative. */
+const toPartId = (id: number): number => -id;
+
 /**
- * What lists and counts read: a row for each listed record. It follows from the records, so the journal has nothing of it.
+ * What lists and counts read: a row for each listed record, and one more if it is in a part of the list. It follows from the records, so the journal has nothing of it.
  * Rows are written late, and together: before SQLite commits, and before a read. After a crash, the records that the
  * journal brings back are listed again.
  */
@@ -66,16 +69,20 @@ export class ListTable {
   onDeleted(id: number, item: Item): void {
     if (!Object.hasOwn(this.#kinds, item.sk)) return;
     this.#unlisted.delete(id);
-    this.#db.runDerived(this.#delete, id);
+    for (const row of [id, toPartId(id)]) this.#db.runDerived(this.#delete, row);
   }
 
   flush(): void {
     for (const id of this.#db.takeReplayedRecords()) {
-      this.#db.runDerived(this.#delete, id);
+      for (const row of [id, toPartId(id)]) this.#db.runDerived(this.#delete, row);
       const item = this.#unlisted.get(id) ?? this.#load(id);
       if (item) this.onWritten(id, item);
     }
-    for (const [id, item] of this.#unlisted) this.#db.runDerived(this.#upsert, ...toRow(id, item, this.#kinds));
+    for (const [id, item] of this.#unlisted) {
+      const { rows, hasLeftPart } = toRows(id, item, this.#kinds);
+      for (const row of rows) this.#db.runDerived(this.#upsert, ...row);
+      if (hasLeftPart) this.#db.runDerived(this.#delete, toPartId(id));
+    }
     this.#unlisted.clear();
   }
 
@@ -95,7 +102,9 @@ export class ListTable {
 
   count<T extends Item>(query: ListQuery<T>, now: number): Count {
     this.flush();
-    const isKnown = isIndexed(query.where) && query.idPrefix === undefined;
+    const { part, since, until, idPrefix } = query;
+    const isInRange = part === undefined || (since === undefined && until === undefined);
+    const isKnown = isIndexed(query.where) && idPrefix === undefined && isInRange;
     let value = 0;
     for (const { id, isMatch } of this.#find(query, undefined, !isKnown)) {
       if (!isMatch) return { value, isExact: false };
@@ -107,7 +116,11 @@ export class ListTable {
   }
 
   *#find<T extends Item>(query: ListQuery<T>, after: string | undefined, isLoaded: boolean): Generator<FoundPlace> {
-    const { since = 0, until = Number.MAX_SAFE_INTEGER } = query;
+    // The times of a part are others.
+    const {
+      since = 0,
+      until = Number.MAX_SAFE_INTEGER,
+    }: Pick<ListQuery<T>, 'since' | 'until'> = query.part === undefined ? query : {};
     const first: Place = { created: until - 1, id: Number.MAX_SAFE_INTEGER };
     const from = after === undefined ? first : parseCursor(after);
     const start = from.created < until ? from : first;
@@ -121,7 +134,7 @@ export class ListTable {
       return;
     }
     const context: SeekContext = {
-      scope: formatScope(query.project, query.kind),
+      scope: formatScope(query.project, query.part ?? query.kind),
       seeksLeft: MAX_SEEKS,
       getStatement: (field) => this.#prepareSeek(field),
     };
@@ -137,11 +150,11 @@ export class ListTable {
   }
 
   /** In order, or undefined for too many. */
-  #findByPrefix<T extends Item>({ project, kind }: ListQuery<T>, prefix: string): Place[] | undefined {
+  #findByPrefix<T extends Item>({ project, kind, part }: ListQuery<T>, prefix: string): Place[] | undefined {
     const next = this.#prepare('SELECT pk FROM records WHERE pk > ? AND pk < ? ORDER BY pk LIMIT 1');
     const first = this.#prepare('SELECT pk FROM records WHERE pk >= ? AND pk < ? ORDER BY pk LIMIT 1');
     const get = this.#prepare(
-      'SELECT listed.id, created FROM records JOIN listed ON listed.id = records.id WHERE pk = ? AND sk = ?',
+      `SELECT listed.id, created FROM records JOIN listed ON listed.id = ${part === undefined ? '' : '-'}records.id WHERE pk = ? AND sk = ?`,
     );
     const from = `${project}#${kind}#${prefix}`;
     const end = from + LAST_CHARACTER;
@@ -162,7 +175,7 @@ export class ListTable {
   }
 
   #load<T extends Item>(id: number): T | undefined {
-    const row = this.#prepare('SELECT body FROM records WHERE id = ?').get(id);
+    const row = this.#prepare('SELECT body FROM records WHERE id = ?').get(Math.abs(id));
     return row && (JSON.parse(String(row.body)) as T);
   }
 
@@ -194,30 +207,39 @@ const isMatch = <T extends Item>(query: ListQuery<T>, record: T, now: number): b
     record.pk.startsWith(`${formatScope(query.project, query.kind)}#${query.idPrefix}`)) &&
   evaluateListCondition(query, record);
 
-const evaluateListCondition = <T extends Item>({ where, toFields }: ListQuery<T>, record: T): boolean =>
-  evaluateCondition(where, toFields(record));
+const evaluateListCondition = <T extends Item>(query: ListQuery<T>, record: T): boolean => {
+  const { where, toFields, since = 0, until = Number.POSITIVE_INFINITY } = query;
+  const fields = toFields(record);
+  return fields.createdAt >= since && fields.createdAt < until && evaluateCondition(where, fields);
+};
 
 const formatScope = (project: string, kind: string): string => `${project}#${kind}`;
+const getProject = ({ pk }: Pick<Key, 'pk'>): string => pk.slice(0, pk.indexOf('#'));
 const getScope = ({ pk }: Pick<Key, 'pk'>): string => pk.slice(0, pk.indexOf('#', pk.indexOf('#') + 1));
 
-const toRow = (id: number, item: Item, kinds: ListedKinds): SQLInputValue[] => {
+interface ListRows {
+  rows: SQLInputValue[][];
+  hasLeftPart: boolean;
+}
+
+const toRows = (id: number, item: Item, kinds: ListedKinds): ListRows => {
   const toFields = kinds[item.sk] as ((record: Item) => ListedFields) | undefined;
   if (!toFields) throw new Error(`records such as ${item.pk} are in no list`);
   const fields = toFields(item);
-  return [
-    id,
-    getScope(item),
-    fields.createdAt,
-    item.expires ?? null,
-    ...INDEXED_FIELDS.map((field) => fields[field] ?? null),
-  ];
+  const { part } = fields;
+  const indexed = INDEXED_FIELDS.map((field) => fields[field] ?? null);
+  const expires = item.expires ?? null;
+  const rows = [[id, getScope(item), fields.createdAt, expires, ...indexed]];
+  if (typeof part === 'object')
+    rows.push([toPartId(id), formatScope(getProject(item), part.name), part.at, expires, ...indexed]);
+  return { rows, hasLeftPart: part === 'left' };
 };
 
 const formatCursor = ({ created, id }: Place): string => `${String(created).padStart(14, '0')}#${id}`;
 
 const parseCursor = (cursor: string): Place => {
   const [created = '', id = ''] = cursor.split('#');
-  if (!LIST_CURSOR.test(cursor) || !/^\d+$/.test(id)) throw invalidCursorError();
+  if (!LIST_CURSOR.test(cursor) || !/^-?\d+$/.test(id)) throw invalidCursorError();
   return { created: Number(created), id: Number(id) - 1 };
 };
 
@@ -234,7 +256,8 @@ export const rebuildLists = (sql: DatabaseSync, kinds: ListedKinds): void => {
   for (let after = 0; ; ) {
     const rows = page.all(after);
     for (const { id, sk, body } of rows)
-      if (Object.hasOwn(kinds, String(sk))) upsert.run(...toRow(Number(id), JSON.parse(String(body)), kinds));
+      if (Object.hasOwn(kinds, String(sk)))
+        for (const row of toRows(Number(id), JSON.parse(String(body)), kinds).rows) upsert.run(...row);
     if (rows.length < PAGE_ROWS) return;
     after = Number(rows.at(-1)?.id);
   }

@@ -2,6 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { ListedKinds } from '../../ports/lists.ts';
 import type { Fields, RecordMigrations } from '../../ports/record-migration.ts';
 import type { Item, RecordChange } from '../../ports/records.ts';
+import { rebuildEventIndex } from './event-index.ts';
 import { rebuildLists } from './list-table.ts';
 import { FIRST_FORMAT, MIGRATION_STEPS, STORAGE_FORMAT } from './sql-schema.ts';
 import { restoreChanges, toUndoChange } from './undo-change.ts';
@@ -31,6 +32,7 @@ export const migrateStorage = (
     const records = upgradeStoredRecords(sql, kinds, migrations);
     // The lists lack what the journal has brought back.
     rebuildLists(sql, lists);
+    rebuildEventIndex(sql);
     sql.exec(`PRAGMA user_version = ${STORAGE_FORMAT}; COMMIT`);
     return { from, to: STORAGE_FORMAT, records };
   } finally {

@@ -4,6 +4,7 @@ import type { ListedKinds } from '../../ports/lists.ts';
 import type { RecordMigrations } from '../../ports/record-migration.ts';
 import { copyTables } from './copy-tables.ts';
 import { createDatabase } from './create-database.ts';
+import { rebuildEventIndex } from './event-index.ts';
 import type { StorageDamageError } from './inspect-storage.ts';
 import { decodeRuns, Journal, type RecordedRun } from './journal.ts';
 import { rebuildLists } from './list-table.ts';
@@ -43,7 +44,10 @@ export const salvageStorage = (
   for (const entry of loose) for (const run of decodeRuns(entry)) replayStatement(sql, run);
   // Of a known format, the next start migrates them.
   if (format === undefined) upgradeStoredRecords(sql, Object.keys(migrations), migrations);
-  if ((format ?? STORAGE_FORMAT) === STORAGE_FORMAT) rebuildLists(sql, lists);
+  if ((format ?? STORAGE_FORMAT) === STORAGE_FORMAT) {
+    rebuildLists(sql, lists);
+    rebuildEventIndex(sql);
+  }
   sql.exec('COMMIT; PRAGMA wal_checkpoint(TRUNCATE)');
   sql.close();
   const missing = [damage.message, ...unread].join('; ');

@@ -28,6 +28,13 @@ CREATE INDEX listed_conversation ON listed (scope, conversation, created) WHERE 
 CREATE INDEX listed_error ON listed (scope, error, created) WHERE error IS NOT NULL;
 `,
   },
+  // 9: events have an index of what they are about. Dead letters have a list of their own, which the migration fills.
+  {
+    sql: `
+CREATE TABLE event_subjects (subject INTEGER NOT NULL, block INTEGER NOT NULL, PRIMARY KEY (subject, block)) WITHOUT ROWID;
+CREATE INDEX event_subjects_block ON event_subjects (block);
+`,
+  },
 ];
 
 /** What is written now. */

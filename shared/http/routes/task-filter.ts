@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { boundedArray } from '../../kernel/json/bounded-schemas.ts';
-import { TASK_STATUSES } from '../../model/task.ts';
+import { TASK_STATUSES, type TaskStatus } from '../../model/task.ts';
 import { agentName, commaSeparated, flag, timeRange } from './list-query.ts';
 
 const named = {
@@ -19,6 +19,17 @@ const retrying = 'waits for its delay after a failed attempt';
 const delayed = 'waits for the time of its start';
 const waits = 'waits for input';
 
+const DEAD = ['failed', 'expired'] as const satisfies TaskStatus[];
+
+/** Of the dead letters, in the query: no other task is one. */
+export const deadLetterFilterQuery = { ...named, status: commaSeparated(DEAD).optional() };
+
+/** The same in a body. */
+export const DeadLetterFilterBody = z.strictObject({
+  ...named,
+  status: boundedArray(z.enum(DEAD), { min: 1, max: DEAD.length }).optional(),
+});
+
 /** Of a list, in the query. */
 export const taskFilterQuery = {
   ...named,
@@ -28,7 +39,7 @@ export const taskFilterQuery = {
   waits: flag.optional().describe(waits),
 };
 
-/** The same in a body. */
+/** In a body. */
 export const TaskFilterBody = z.strictObject({
   ...named,
   status: boundedArray(z.enum(TASK_STATUSES), { min: 1, max: TASK_STATUSES.length }).optional(),

@@ -1,11 +1,9 @@
 import { type Agent, listWholeDomains } from '../../identity/agents/agent.ts';
 import type { Caller } from '../../identity/auth/authenticate.ts';
-import type { Deps } from '../../identity/deps.ts';
 import { failedListKey, holderKey, type Task, type TaskStatus } from '../../model/task.ts';
 import type { TaskFilter } from '../../model/task-filter.ts';
 import { and, type Condition, equals, equalsAny, notExists, or } from '../../ports/conditions.ts';
-import type { ListedFields, ListOptions, ListPage, ListQuery } from '../../ports/lists.ts';
-import { canReadTask } from './can-read-task.ts';
+import type { ListedFields, ListQuery } from '../../ports/lists.ts';
 
 /** Statuses of their own in lists. */
 const RETRYING = 'retrying';
@@ -21,7 +19,16 @@ export const toListedTask = (task: Task): ListedFields => ({
   domain: task.domain,
   conversation: task.conversation,
   error: task.error?.code,
+  part: toListedPart(task),
 });
+
+const DEAD: readonly TaskStatus[] = ['failed', 'expired'];
+const DEAD_LETTERS = 'dead-letter';
+
+const toListedPart = ({ status, endedAt, at, retriedBy }: Task): ListedFields['part'] => {
+  if (DEAD.includes(status)) return { name: DEAD_LETTERS, at: endedAt ?? at };
+  return retriedBy === undefined ? undefined : 'left';
+};
 
 const toListedStatus = ({ status, notBefore, attempt }: Task): string => {
   if (status !== 'requested' || notBefore === undefined) return status;
@@ -78,7 +85,6 @@ const isReadable = (agent: Agent): Condition =>
     ),
   );
 
-const DEAD: readonly TaskStatus[] = ['failed', 'expired'];
 const ASSIGNED: readonly TaskStatus[] = ['claimed', 'in_progress', 'input_required'];
 
 const findShorterList = (project: string, { status = [], holder, waits }: TaskFilter): ListQuery<Task>['within'] => {
@@ -90,13 +96,7 @@ const findShorterList = (project: string, { status = [], holder, waits }: TaskFi
 };
 
 /** The newest ends first. */
-export const listDeadLetters = async (
-  deps: Deps,
-  caller: Caller,
-  { after, limit }: ListOptions,
-): Promise<ListPage<Task>> => {
-  const pk = failedListKey(caller.project);
-  const found = await deps.records.query<Task>({ index: 'byList', pk, after, newestFirst: true, limit });
-  const cursor = found.length === limit ? found.at(-1)?.byList?.sk : undefined;
-  return { records: found.filter((task) => canReadTask(caller, task)), cursor };
-};
+export const buildDeadLetterQuery = (caller: Caller, { status = DEAD, ...filter }: TaskFilter): ListQuery<Task> => ({
+  ...buildTaskQuery(caller, { ...filter, status }),
+  part: DEAD_LETTERS,
+});
