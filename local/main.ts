@@ -1,6 +1,6 @@
-import { generateKey, RELAY_OWNER } from '../shared/identity/auth/keys.ts';
+import { DEFAULT_PROJECT, generateKey, RELAY_OWNER } from '../shared/identity/auth/keys.ts';
 import { createJsonLog } from '../shared/kernel/log.ts';
-import { buildKeyFileName, DEFAULT_PROJECT, loadAdminKeys, loadOrCreateKey } from './admin-keys.ts';
+import { buildKeyFileName, loadAdminKeys, loadOrCreateKey } from './admin-keys.ts';
 import { runBackupCommand } from './backup-commands.ts';
 import { formatBanner } from './banner.ts';
 import { HELP, parseOptions, type ServerOptions } from './cli-options.ts';

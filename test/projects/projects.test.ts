@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, it, type TestContext } from 'node:test';
 import baseConfig from '../../parley.config.ts';
-import { apiKeyRef } from '../../shared/identity/auth/api-key.ts';
+import { type ApiKey, apiKeyRef } from '../../shared/identity/auth/api-key.ts';
 import { assertRefused } from '../http/refusal.ts';
 import { type Caller, callerWith, registered } from '../support/api.ts';
 import { type TestParley, testParley } from '../support/test-parley.ts';
@@ -89,7 +89,10 @@ describe('a project that a call creates', () => {
     const parley = await testParley(t);
     const { records, newId } = parley.parley.deps;
     const earlier = { ...apiKeyRef('acme', undefined, 'owner'), sk: 'key#owner' as const, project: 'acme' };
-    await records.create({ ...earlier, name: 'owner', scope: 'admin', keyHash: 'of a key that is lost' }, newId());
+    await records.create<ApiKey>(
+      { ...earlier, name: 'owner', scope: 'admin', keyHash: 'of a key that is lost' },
+      newId(),
+    );
     const { owner } = await create(parley, 'acme');
     assert.equal((await owner.call('GET', '/v1/agents')).status, 200);
   });
