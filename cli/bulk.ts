@@ -10,14 +10,18 @@ export const BULK_OPTIONS: Record<string, string> = {
   'dry-run': 'only count the tasks, and show some',
 };
 
-interface Operation {
+export interface Operation {
   operationId: string;
+  kind: string;
   status: string;
+  by: string;
+  filter: Record<string, unknown>;
   expected: { value: number; isExact: boolean };
   changed: number;
   skipped: number;
   failed: number;
   failures: { taskId: string; code: string; message: string }[];
+  createdAt: string;
 }
 
 interface Preview {
@@ -46,14 +50,38 @@ export const changeAll = async (
   }
   const reason = getText(options, 'reason');
   const body = { filter, ...(reason !== undefined && { reason }) };
-  let operation = await parley.call<Operation>('POST', path, { body });
-  const own = `/v1/operations/${operation.operationId}`;
+  const { operationId } = await parley.call<Operation>('POST', path, { body });
+  await followOperation(parley, operationId, { out, signal, stopsOnAbort: true });
+};
+
+const toPath = (id: string): string => `/v1/operations/${encodeURIComponent(id)}`;
+
+export const stopOperation = (parley: Parley, id: string): Promise<Operation> =>
+  parley.call<Operation>('POST', `${toPath(id)}/stop`);
+
+interface FollowOptions {
+  out: Output;
+  signal: AbortSignal;
+  /** Otherwise it goes on without whoever looks. */
+  stopsOnAbort: boolean;
+}
+
+/** Draws how far it is until it has ended, and ends as it did. */
+export const followOperation = async (
+  parley: Parley,
+  id: string,
+  { out, signal, stopsOnAbort }: FollowOptions,
+): Promise<void> => {
+  let operation = await parley.call<Operation>('GET', toPath(id));
   while (operation.status === 'running' || operation.status === 'stopping') {
     const { changed, skipped, failed, expected } = operation;
     const done = changed + skipped + failed;
     out.progress(`${formatBar(done / Math.max(1, expected.value), 20)} ${done} of ${expected.value}`);
-    if (signal.aborted) operation = await parley.call<Operation>('POST', `${own}/stop`);
-    operation = await parley.call<Operation>('GET', own, { query: { wait: WAIT_SECONDS } });
+    if (signal.aborted) {
+      if (!stopsOnAbort) break;
+      operation = await stopOperation(parley, id);
+    }
+    operation = await parley.call<Operation>('GET', toPath(id), { query: { wait: WAIT_SECONDS } });
   }
   out.progress(undefined);
   if (out.isJson) out.json(operation);

@@ -14,12 +14,20 @@ const keys = () => import('./commands/keys.ts');
 const storage = () => import('./commands/storage.ts');
 const profiles = () => import('./commands/profiles.ts');
 const messages = () => import('./commands/messages.ts');
-const system = () => import('./commands/system.ts');
+const schedules = () => import('./commands/schedules.ts');
+const webhooks = () => import('./commands/webhooks.ts');
+const operations = () => import('./commands/operations.ts');
 
 export const COMMANDS: Record<string, CommandEntry> = {
-  up: { summary: 'Start a server on this machine', load: system },
-  status: { summary: 'Show whether Parley answers, its agents and its tasks', load: system },
-  doctor: { summary: 'Check this machine and the deployment, and say what to do', load: system },
+  up: { summary: 'Start a server on this machine', load: () => import('./commands/up.ts') },
+  status: {
+    summary: 'Show whether Parley answers, its agents and its tasks',
+    load: () => import('./commands/status.ts'),
+  },
+  doctor: {
+    summary: 'Check this machine and the deployment, and say what to do',
+    load: () => import('./commands/doctor.ts'),
+  },
   queues: { summary: 'Show what waits in each queue, since when, and what is in flight', load: queues },
   'queues pause': { summary: 'Hand out no more tasks of a queue; those in flight go on', load: queues },
   'queues resume': { summary: 'Hand out the tasks of a queue again', load: queues },
@@ -36,7 +44,26 @@ export const COMMANDS: Record<string, CommandEntry> = {
   'tasks rerun': { summary: 'Run a task that has ended again, as a new task', load: tasks },
   'tasks answer': { summary: 'Answer what the holder of a task asks', load: tasks },
   'dead-letters list': { summary: 'List the tasks that failed for good', load: deadLetters },
-  'dead-letters retry': { summary: 'Run dead letters once more', load: deadLetters },
+  'dead-letters retry': {
+    summary: 'Run dead letters once more: these, all that a filter matches, or the newest',
+    load: deadLetters,
+  },
+  'operations list': { summary: 'List what was cancelled or retried by a filter, newest first', load: operations },
+  'operations watch': { summary: 'Follow a bulk operation until it ends', load: operations },
+  'operations stop': { summary: 'Stop a bulk operation; what is changed stays changed', load: operations },
+  'schedules list': { summary: 'List schedules with their next run', load: schedules },
+  'schedules get': { summary: 'Show a schedule with its next runs', load: schedules },
+  'schedules put': {
+    summary: 'Request a task at times of a calendar, or change such a schedule',
+    load: schedules,
+  },
+  'schedules pause': { summary: 'Request no more tasks of a schedule', load: schedules },
+  'schedules resume': {
+    summary: 'Request the tasks of a schedule again; what was missed is not made up for',
+    load: schedules,
+  },
+  'schedules run': { summary: 'Request the task of a schedule now, beside its times', load: schedules },
+  'schedules remove': { summary: 'Remove a schedule; the tasks that it has requested stay', load: schedules },
   'agents list': { summary: 'List the agents with their health', load: agents },
   'agents add': { summary: 'Register an agent and make a key for it', load: agents },
   'agents remove': { summary: 'Remove an agent', load: agents },
@@ -49,6 +76,17 @@ export const COMMANDS: Record<string, CommandEntry> = {
   'keys revoke': { summary: 'End a key', load: keys },
   inbox: { summary: 'Read the inbox of an agent', load: () => import('./commands/inbox.ts') },
   'events tail': { summary: 'Follow the event log', load: () => import('./commands/events.ts') },
+  'webhooks list': { summary: 'List webhooks', load: webhooks },
+  'webhooks put': {
+    summary: 'Send events to an address, or change how; the secret is printed once',
+    load: webhooks,
+  },
+  'webhooks test': { summary: 'Send a test to a webhook now, and say how it was answered', load: webhooks },
+  'webhooks deliveries': {
+    summary: 'List what was sent to a webhook in the last 7 days, newest first',
+    load: webhooks,
+  },
+  'webhooks remove': { summary: 'Remove a webhook; what waits for it is not sent', load: webhooks },
   'bridge files': {
     summary: 'Connect agents that exchange files, as the document of Message Routing has it',
     load: () => import('./commands/bridge.ts'),
@@ -60,7 +98,7 @@ export const COMMANDS: Record<string, CommandEntry> = {
   validate: { summary: 'Say which dialect a message is, and what is wrong with it', load: messages },
   translate: { summary: 'Show a request as another dialect has it', load: messages },
   'records get': {
-    summary: 'Show stored records by their key, as the server of a data folder has them',
+    summary: 'Show stored records by their key, decoded: of a data folder with a running server, or of a table on AWS',
     load: storage,
   },
   backup: {

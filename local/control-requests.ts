@@ -1,7 +1,7 @@
 import { backUpRunning } from './backup-commands.ts';
 import { StartError } from './cli-options.ts';
 import type { RunningParley } from './composition.ts';
-import { findRecords } from './records-command.ts';
+import { findRecords } from './find-records.ts';
 
 /** What the server does for programs of the owner of its folder. */
 export const handleControl = (

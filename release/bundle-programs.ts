@@ -7,9 +7,13 @@ import { ESBUILD_OPTIONS } from '../shared/kernel/esbuild-options.ts';
 /** The first Node.js with `node:sqlite` without a flag. */
 export const NODE = '22.13';
 
-const PROGRAMS = { 'bin/parley': 'cli/main.ts', 'bin/server': 'local/main.ts' };
+const PROGRAMS = {
+  'bin/parley': 'cli/main.ts',
+  'bin/server': 'local/main.ts',
+  'bin/aws-records': 'local/aws-records.ts',
+};
 
-/** The command line and the server, one file each: neither needs a package beside it. Returns what they are made of. */
+/** The command line, the server, and what reads a table on AWS, one file each: neither needs a package beside it. Returns what they are made of. */
 export const bundlePrograms = async (root: string, folder: string): Promise<Set<string>> => {
   await mkdir(join(folder, 'bin'), { recursive: true });
   const { files, inputs: consoleInputs } = await buildConsole();

@@ -1,5 +1,6 @@
 import { type Command, getText } from '../command.ts';
 import { connectFrom } from '../connection.ts';
+import { listPages } from '../list-pages.ts';
 import { formatAge } from '../output.ts';
 import { parseSeconds } from '../parse-seconds.ts';
 
@@ -24,7 +25,7 @@ const list: Command = {
   summary: 'List the agents with their health',
   examples: ['parley agents list', 'parley agents list --json | jq -r .[].id'],
   run: async ({ options, out }) => {
-    const { agents } = await connectFrom(options).call<{ agents: AgentRow[] }>('GET', '/v1/agents');
+    const agents = await listPages<AgentRow>(connectFrom(options), '/v1/agents', 'agents');
     out.table(
       agents,
       [

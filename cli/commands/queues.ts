@@ -1,5 +1,6 @@
 import { type Command, getNumber, getText } from '../command.ts';
 import { connectFrom } from '../connection.ts';
+import { listPages } from '../list-pages.ts';
 import { formatBar, showLive } from '../live-view.ts';
 import { type Column, formatAge, formatTable, type Output } from '../output.ts';
 
@@ -54,17 +55,7 @@ const queues: Command = {
   run: async ({ options, out, signal }) => {
     const parley = connectFrom(options);
     const filter = Object.fromEntries(['domain', 'capability', 'agent'].map((name) => [name, getText(options, name)]));
-    const load = async (): Promise<Queue[]> => {
-      const all: Queue[] = [];
-      let cursor: string | undefined;
-      do {
-        const query = { ...filter, limit: 100, cursor };
-        const page = await parley.call<{ queues: Queue[]; cursor?: string }>('GET', '/v1/queues', { query });
-        all.push(...page.queues);
-        cursor = page.cursor;
-      } while (cursor !== undefined);
-      return all;
-    };
+    const load = (): Promise<Queue[]> => listPages(parley, '/v1/queues', 'queues', filter);
     if (!options.watch) {
       const all = await load();
       out.table(all, buildColumns(all, out.isTerminal), 'No queues.');

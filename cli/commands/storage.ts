@@ -1,4 +1,4 @@
-import { type Command, getText, type OptionValues } from '../command.ts';
+import { type Command, getText, type OptionValues, UsageError } from '../command.ts';
 import { runServerProgram } from '../server-program.ts';
 
 const DATA_OPTION = { data: '<folder> the data folder (.parley)' };
@@ -33,15 +33,27 @@ const restore: Command = {
 
 const get: Command = {
   name: 'records get',
-  summary: 'Show stored records by their key, as the server of a data folder has them',
+  summary: 'Show stored records by their key, decoded: of a data folder with a running server, or of a table on AWS',
   args: 'KEY [SORT_KEY]',
   arity: [1, 2],
-  options: DATA_OPTION,
+  options: {
+    ...DATA_OPTION,
+    table: '<name> the DynamoDB table of a deployment, instead of a folder; with the credentials of the environment',
+    region: '<region> of that table (AWS_REGION)',
+  },
   examples: [
     "parley records get 'default#task#5f0c1c9e-…'",
     "parley records get 'default#task#5f0c1c9e-…' task --json | jq .status",
+    "AWS_PROFILE=production parley records get 'default#task#5f0c1c9e-…' --table parley-dev-Table --region eu-west-1",
   ],
-  run: ({ args, options, signal }) => runServerProgram(buildArgs('records', args, options), signal),
+  run: ({ args, options, signal }) => {
+    const table = getText(options, 'table');
+    if (table === undefined) return runServerProgram(buildArgs('records', args, options), signal);
+    if (options.data !== undefined) throw new UsageError('records get takes --data or --table, not both.');
+    const region = getText(options, 'region');
+    const more = [...(region === undefined ? [] : ['--region', region]), ...(options.json ? ['--json'] : [])];
+    return runServerProgram([...args, '--table', table, ...more], signal, 'aws-records');
+  },
 };
 
 export { backup, get, restore };

@@ -3,6 +3,7 @@ import { BULK_OPTIONS, changeAll } from '../bulk.ts';
 import { type Command, type CommandCall, EXIT, ExitError, getNumber, getText, UsageError } from '../command.ts';
 import { connectFrom } from '../connection.ts';
 import { parseJsonArgument } from '../json-argument.ts';
+import { listPages } from '../list-pages.ts';
 import type { Output } from '../output.ts';
 import { FILTER_OPTIONS, parseTaskFilter, toQuery } from '../task-filter.ts';
 import { showTask, TASK_COLUMNS, type TaskRow, watchTask } from '../task-view.ts';
@@ -16,18 +17,10 @@ const list: Command = {
   },
   examples: ['parley tasks list --status failed', 'parley tasks list --agent worker --limit 100 --json | jq .[].id'],
   run: async ({ options, out }) => {
-    const parley = connectFrom(options);
-    const wanted = getNumber(options, 'limit') ?? 20;
-    const filter = toQuery(parseTaskFilter(options));
-    const rows: TaskRow[] = [];
-    let cursor: string | undefined;
-    do {
-      const query = { ...filter, limit: Math.min(100, wanted - rows.length), cursor };
-      const page = await parley.call<{ tasks: TaskRow[]; cursor?: string }>('GET', '/v1/tasks', { query });
-      rows.push(...page.tasks);
-      cursor = page.cursor;
-    } while (cursor !== undefined && rows.length < wanted);
-    out.table(rows.slice(0, wanted), TASK_COLUMNS, 'No tasks.');
+    const query = toQuery(parseTaskFilter(options));
+    const limit = getNumber(options, 'limit') ?? 20;
+    const tasks = await listPages<TaskRow>(connectFrom(options), '/v1/tasks', 'tasks', query, limit);
+    out.table(tasks, TASK_COLUMNS, 'No tasks.');
   },
 };
 

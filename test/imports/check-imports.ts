@@ -49,6 +49,7 @@ const ALLOWED: [from: RegExp, to: RegExp][] = [
     /^relay\//,
     /^relay\/|^shared\/(nats|ports|kernel)\/|^shared\/engines\/aws\/sqs-(queue|receive)\.ts$|^@nats-io\/(transport-node|jetstream)$|^@aws-sdk\/client-sqs$|^(zod|esbuild)$|^node:/,
   ],
+  [/^local\/aws-records\.ts$/, /^local\/|^shared\/|^@aws-sdk\/client-dynamodb$|^node:/],
   [/^local\//, /^local\/|^relay\/|^shared\/|^console\/[^/]+\.ts$|^parley\.config\.ts$|^node:/],
   [
     /^functions\//,
@@ -59,6 +60,8 @@ const ALLOWED: [from: RegExp, to: RegExp][] = [
     /^cdk\/|^console\/build\.ts$|^shared\/(config|kernel|ports)\/|^shared\/effects\/record-definitions\.ts$|^shared\/engines\/aws\/(unretained-tag|awaited-attribute)\.ts$|^functions\/runtime\/env\.ts$|^parley\.config\.ts$|^aws-cdk-lib(\/|$)|^(constructs|cdk-nag|esbuild)$|^node:/,
   ],
   [/^examples\/a2a\//, /^@a2a-js\/sdk(\/|$)|^node:/],
+  [/^examples\/agents\/nats-worker\.ts$/, /^examples\/|^@nats-io\/(transport-node|jetstream)$/],
+  [/^examples\/demo\//, /^examples\/|^local\/nats-server\.ts$|^node:/],
   [/^examples\//, /^examples\/|^sdk\/typescript\/src\/index\.ts$|^node:/],
   // It runs in a browser, and knows Parley by its HTTP API alone.
   [/^console\/src\//, /^console\/src\/|^preact(\/hooks)?$|^@preact\/signals$|^uplot$/],
