@@ -16,6 +16,10 @@ export const cpuOf = (pid: number): CpuMs => {
   return { ...whole, mainThread: main.user + main.system };
 };
 
+/** Of the main thread alone, to the microsecond. */
+export const mainThreadMs = (pid: number): number =>
+  Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ')[0]) / 1e6;
+
 const ticksIn = (file: string): { user: number; system: number } => {
   const stat = readFileSync(file, 'utf8');
   // The process name in parentheses may contain spaces. utime and stime are fields 12 and 13 after it.

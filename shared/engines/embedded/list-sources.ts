@@ -1,4 +1,4 @@
-import type { StatementSync } from 'node:sqlite';
+import type { SQLOutputValue, StatementSync } from 'node:sqlite';
 import type { Condition } from '../../ports/conditions.ts';
 import type { ListedFields } from '../../ports/lists.ts';
 
@@ -36,16 +36,36 @@ export interface SeekContext {
 
 const isBefore = (a: Place, b: Place): boolean => a.created > b.created || (a.created === b.created && a.id > b.id);
 
+/** Rows that one statement reads where each is asked for in turn. Where the reader leaps, it reads one. */
+const MAX_ROWS_PER_SEEK = 64;
+
 const seekEntry = (context: SeekContext, field: IndexedField | 'created', value: string | undefined): Source => {
   const statement = context.getStatement(field);
   const fixed = value === undefined ? [context.scope] : [context.scope, value];
+  let rows: Place[] = [];
+  let next = 0;
+  let size = 1;
   return (at) => {
+    const first = next;
+    for (let row = rows[next]; row && isBefore(row, at); row = rows[next]) next += 1;
+    const known = rows[next];
+    if (known) return { ...known, isMatch: true };
+    if (rows.length > 0 && rows.length < size) return undefined;
     if (context.seeksLeft <= 0) return { ...at, isMatch: false };
-    context.seeksLeft -= 1;
-    const row = statement.get(...fixed, at.created, at.id);
-    return row && { created: Number(row.created), id: Number(row.id), isMatch: true };
+    const hasLeapt = rows.length === 0 || next - first > 1;
+    size = hasLeapt ? 1 : Math.min(2 * size, MAX_ROWS_PER_SEEK);
+    context.seeksLeft -= size === 1 ? 1 : size / 4;
+    rows = statement.all(...fixed, at.created, at.id, size).map(toPlace);
+    next = 0;
+    const [found] = rows;
+    return found && { ...found, isMatch: true };
   };
 };
+
+const toPlace = ({ created, id }: Record<string, SQLOutputValue>): Place => ({
+  created: Number(created),
+  id: Number(id),
+});
 
 /** Each source in turn goes on from where the others are: the rarest decides how often. */
 const intersect = (sources: Source[]): Source => {

@@ -26,6 +26,8 @@ import {
 const MAX_SEEKS = 15_000;
 /** A load takes as long as so many. */
 const SEEKS_PER_LOAD = 5;
+/** So many rows of a count are held against the time together. */
+const IDS_PER_CHECK = 64;
 /** Ids with a prefix: more are looked for in the order of time. */
 const MAX_PREFIXED = 1000;
 
@@ -106,13 +108,18 @@ export class ListTable {
     const isInRange = part === undefined || (since === undefined && until === undefined);
     const isKnown = isIndexed(query.where) && idPrefix === undefined && isInRange;
     let value = 0;
+    let unchecked: number[] = [];
     for (const { id, isMatch } of this.#find(query, undefined, !isKnown)) {
-      if (!isMatch) return { value, isExact: false };
-      if (isKnown ? !this.#isLive(id, now) : !this.#loadMatch(query, id, now)) continue;
-      if (value === MAX_COUNT) return { value, isExact: false };
-      value += 1;
+      if (!isMatch) return { value: value + this.#countLive(unchecked, now), isExact: false };
+      if (!isKnown) value += this.#loadMatch(query, id, now) ? 1 : 0;
+      else if (unchecked.push(id) === IDS_PER_CHECK) {
+        value += this.#countLive(unchecked, now);
+        unchecked = [];
+      }
+      if (value > MAX_COUNT) return { value: MAX_COUNT, isExact: false };
     }
-    return { value, isExact: true };
+    value += this.#countLive(unchecked, now);
+    return { value: Math.min(value, MAX_COUNT), isExact: value <= MAX_COUNT };
   }
 
   *#find<T extends Item>(query: ListQuery<T>, after: string | undefined, isLoaded: boolean): Generator<FoundPlace> {
@@ -179,16 +186,20 @@ export class ListTable {
     return row && (JSON.parse(String(row.body)) as T);
   }
 
-  #isLive(id: number, now: number): boolean {
-    const expires = this.#prepare('SELECT expires FROM listed WHERE id = ?').get(id)?.expires;
-    return expires === null || Number(expires) > now;
+  #countLive(ids: readonly number[], now: number): number {
+    if (ids.length === 0) return 0;
+    const places = ids.map(() => '?').join();
+    const statement = this.#prepare(
+      `SELECT count(*) AS count FROM listed WHERE id IN (${places}) AND (expires IS NULL OR expires > ?)`,
+    );
+    return Number(statement.get(...ids, now)?.count);
   }
 
   #prepareSeek(field: string): StatementSync {
     const equal = field === 'created' ? '' : `AND ${field} = ?`;
     return this.#prepare(
       `SELECT created, id FROM listed INDEXED BY listed_${field}
-       WHERE scope = ? ${equal} AND (created, id) <= (?, ?) ORDER BY created DESC, id DESC LIMIT 1`,
+       WHERE scope = ? ${equal} AND (created, id) <= (?, ?) ORDER BY created DESC, id DESC LIMIT ?`,
     );
   }
 
