@@ -157,7 +157,7 @@ export const FUNCTIONS = {
       content: CONTENT_ACTIONS,
     },
   },
-  api: { memoryMB: 256, timeoutS: HTTP_TIMEOUT_S, access: { table: ['GetItem', 'Query', 'UpdateItem'] } },
+  api: { memoryMB: 256, timeoutS: HTTP_TIMEOUT_S, access: { table: [...READ_ACTIONS, 'UpdateItem'] } },
   dispatch: { memoryMB: 256, timeoutS: 60, access: DISPATCH_ACCESS },
   /** Runs every minute and ends before the next run. */
   sweep: {

@@ -1,6 +1,6 @@
 import { MAX_RESPONSE_BYTES } from '../../kernel/response-size.ts';
 import { retryOnConflict } from '../../kernel/retry-on-conflict.ts';
-import { type Clock, sleep } from '../../ports/clock.ts';
+import { sleep } from '../../ports/clock.ts';
 import {
   type EventPage,
   type EventReadOptions,
@@ -8,7 +8,6 @@ import {
   isWantedEvent,
   type ParleyEvent,
 } from '../../ports/events.ts';
-import type { Item, Records, Ref } from '../../ports/records.ts';
 import {
   assertNotAheadOfLog,
   findFirstSeqAt,
@@ -20,42 +19,50 @@ import {
 } from '../log-position.ts';
 import { splitIntoChunks } from './backoff.ts';
 import { coalesce } from './coalesce.ts';
+import {
+  type EventLogOptions,
+  eventBatchRef,
+  eventLogEndRef,
+  findBatchFrom,
+  LOST_AFTER_MS,
+  listBatches,
+  listBatchesBackwards,
+  type StoredEventBatch,
+  takeNextSeq,
+} from './event-log-batches.ts';
+import { fitEvent } from './fit-event.ts';
 
 export type PublishExternally = (events: ParleyEvent[]) => Promise<void>;
 
-interface EventLogOptions {
-  records: Records;
-  clock: Clock;
-  newId: () => string;
-  retentionMs: number;
-}
-
-interface StoredEventBatch extends Item {
-  batch: ParleyEvent[];
-}
-
 export const createDynamoEvents = (log: EventLogOptions, announce: PublishExternally): Events => {
   const appenders = new Map<string, (events: ParleyEvent[]) => Promise<void>>();
-  /** One append at a time per instance: concurrent appends to one log conflict. */
+  /** One append at a time per instance: what comes meanwhile shares the next. */
   const getAppender = (project: string) => {
     const appender = appenders.get(project) ?? coalesce(createAppender(log, project));
     appenders.set(project, appender);
     return appender;
   };
   return {
-    publish: async (events) => {
+    publish: async (published) => {
+      const events = published.map(fitEvent);
       const byProject = [...Map.groupBy(events, ({ project }) => project)];
       await Promise.all([...byProject.map(([project, own]) => getAppender(project)(own)), announce(events)]);
     },
     read: (project, options) => readPage(log, project, options),
-    getEnd: async (project) => formatCursor({ seq: (await getLastSeq(log, project)) + 1, index: 0 }),
+    getEnd: async (project) => formatCursor({ seq: (await getLogEnd(log, project)).last + 1, index: 0 }),
     findPositionAt: (project, time) => findPositionAt(log, project, time),
     waitForMore: async (project, cursor, ms, signal) => {
       const until = log.clock.now() + ms;
+      const { seq } = parseCursor(cursor);
+      let takenSince: number | undefined;
       for (let pauseMs = POLL_MS; ; pauseMs = Math.min(pauseMs * 1.5, MAX_POLL_MS)) {
-        const left = until - log.clock.now();
-        if (left <= 0 || signal?.aborted || (await getLastSeq(log, project)) >= parseCursor(cursor).seq) return;
-        await sleep(log.clock, Math.min(pauseMs, left), signal).done;
+        const now = log.clock.now();
+        const state = await getBatchState(log, project, seq);
+        if (state === 'taken') takenSince ??= now;
+        // A read closes the place of a writer that is gone.
+        const isLost = takenSince !== undefined && now - takenSince > LOST_AFTER_MS;
+        if (state === 'written' || isLost || now >= until || signal?.aborted) return;
+        await sleep(log.clock, Math.min(pauseMs, until - now), signal).done;
       }
     },
   };
@@ -64,116 +71,88 @@ export const createDynamoEvents = (log: EventLogOptions, announce: PublishExtern
 const POLL_MS = 100;
 const MAX_POLL_MS = 1000;
 
-const logPk = (project: string): string => `${project}#events`;
-const formatSeq = (seq: number): string => String(seq).padStart(16, '0');
-const eventBatchRef = (project: string, seq: number): Ref<StoredEventBatch> => ({
-  pk: logPk(project),
-  sk: formatSeq(seq),
-});
-
-const getLastSeq = async (log: EventLogOptions, project: string): Promise<number> => {
-  const [last] = await log.records.query<StoredEventBatch>({ pk: logPk(project), newestFirst: true, limit: 1 });
-  return last ? Number(last.sk) : ((await log.records.get(logStartRef(project)))?.seq ?? 0);
+/** Zero: nothing was ever published. */
+const getLogEnd = async ({ records }: EventLogOptions, project: string): Promise<{ first: number; last: number }> => {
+  const end = await records.get(eventLogEndRef(project));
+  return { first: end?.first ?? 0, last: end?.seq ?? 0 };
 };
 
-/** A new log starts at the current time, so no old cursor lies ahead of it. */
-interface EventLogStart extends Item {
-  seq: number;
-}
-
-const logStartRef = (project: string): Ref<EventLogStart> => ({ pk: `${project}#events-start`, sk: 'start' });
-const HOUR_MS = 3_600_000;
-
-const createLogStart = async (log: EventLogOptions, project: string): Promise<number> => {
-  const now = log.clock.now();
-  const start = { ...logStartRef(project), seq: now, expires: now + log.retentionMs - HOUR_MS };
-  const made = await log.records.create<EventLogStart>(start, log.newId());
-  if (made.outcome === 'written') return made.after.seq;
-  return made.existing?.seq ?? now;
+/** `taken`: a writer has the number and did not write yet, or never will. */
+const getBatchState = async (
+  log: EventLogOptions,
+  project: string,
+  seq: number,
+): Promise<'written' | 'taken' | 'free'> => {
+  if ((await getLogEnd(log, project)).last < seq) return 'free';
+  return (await log.records.get(eventBatchRef(project, seq))) ? 'written' : 'taken';
 };
 
 /** A DynamoDB item holds 400 KB; events compress to about a fifth. */
 const MAX_BATCH_EVENTS = 250;
 const MAX_BATCH_BYTES = 380 * 1024;
 const getEventBytes = (event: ParleyEvent): number => Buffer.byteLength(JSON.stringify(event));
-const APPEND_RETRIES = { attempts: 50, pauseMs: 5, maxPauseMs: 100 };
+const APPEND_RETRIES = { attempts: 20 };
 
-/** On a conflict it tries the next number, so no event appears behind a reader's cursor. */
-const createAppender = (log: EventLogOptions, project: string): ((events: ParleyEvent[]) => Promise<void>) => {
-  let known: number | undefined;
-  const appendBatch = async (batch: ParleyEvent[]): Promise<void> => {
-    let attempts = 0;
-    await retryOnConflict(`the event log of ${project}`, APPEND_RETRIES, async () => {
-      const last = known ?? ((await getLastSeq(log, project)) || (await createLogStart(log, project)));
-      const expires = log.clock.now() + log.retentionMs;
-      const created = await log.records.create<StoredEventBatch>(
-        { ...eventBatchRef(project, last + 1), batch, expires },
-        log.newId(),
-      );
-      known = last + 1;
-      if (created.outcome === 'written') return created;
-      attempts += 1;
-      // Others may be far ahead.
-      if (attempts % 3 === 0) known = undefined;
-      return undefined;
-    });
+/** Each append has a number that no other writer gets. It conflicts only with a reader that took it for lost. */
+const createAppender =
+  (log: EventLogOptions, project: string) =>
+  async (events: ParleyEvent[]): Promise<void> => {
+    for (const batch of splitIntoChunks(events, MAX_BATCH_EVENTS, MAX_BATCH_BYTES, getEventBytes)) {
+      await retryOnConflict(`the event log of ${project}`, APPEND_RETRIES, async () => {
+        const seq = await takeNextSeq(log, project);
+        const expires = log.clock.now() + log.retentionMs;
+        const created = await log.records.create<StoredEventBatch>(
+          { ...eventBatchRef(project, seq), batch, expires },
+          log.newId(),
+        );
+        return created.outcome === 'written' ? created : undefined;
+      });
+    }
   };
-  return async (events) => {
-    for (const batch of splitIntoChunks(events, MAX_BATCH_EVENTS, MAX_BATCH_BYTES, getEventBytes))
-      await appendBatch(batch);
-  };
-};
 
 const MAX_SCANNED = 1000;
-const BATCHES_PER_QUERY = 20;
 
 const readPage = async (log: EventLogOptions, project: string, options: EventReadOptions): Promise<EventPage> => {
   const { limit, newestFirst = false } = options;
   const until = options.until === undefined ? undefined : parseCursor(options.until);
+  const { first, last } = await getLogEnd(log, project);
+  const start = newestFirst ? { seq: last + 1, index: 0 } : OLDEST_POSITION;
+  let position = options.after === undefined ? start : parseCursor(options.after);
+  if (!newestFirst) assertNotAheadOfLog(position, (last || log.clock.now()) + 1);
   const events: ParleyEvent[] = [];
-  let position =
-    options.after === undefined ? START_POSITIONS[newestFirst ? 'newest' : 'oldest'] : parseCursor(options.after);
   let [looked, bytes] = [0, 0];
-  for (;;) {
-    const after = newestFirst ? formatSeq(position.seq + 1) : formatSeq(Math.max(0, position.seq - 1));
-    const batches = await log.records.query<StoredEventBatch>({
-      pk: logPk(project),
-      after,
-      newestFirst,
-      limit: BATCHES_PER_QUERY,
-    });
-    for (const { sk, batch } of batches) {
-      const seq = Number(sk);
-      for (const { event, next } of listEventsFrom(seq, batch, position, newestFirst)) {
-        if (isPastPosition(next, until, newestFirst)) return { events, cursor: formatCursor(position) };
-        if (isWantedEvent(options, event)) events.push(event);
-        position = next;
-        looked += 1;
-        bytes += JSON.stringify(event.data).length;
-        if (events.length === limit || looked === MAX_SCANNED || bytes > MAX_RESPONSE_BYTES)
-          return { events, cursor: formatCursor(position) };
-      }
+  const batches = newestFirst
+    ? listBatchesBackwards(log, project, Math.min(last, position.index === 0 ? position.seq - 1 : position.seq), first)
+    : listBatches(log, project, Math.max(first, position.seq), last);
+  for await (const { seq, batch } of batches) {
+    for (const { event, next } of listEventsFrom(seq, batch, position, newestFirst)) {
+      if (isPastPosition(next, until, newestFirst)) return { events, cursor: formatCursor(position) };
+      if (isWantedEvent(options, event)) events.push(event);
+      position = next;
+      looked += 1;
+      bytes += JSON.stringify(event.data).length;
+      if (events.length === limit || looked === MAX_SCANNED || bytes > MAX_RESPONSE_BYTES)
+        return { events, cursor: formatCursor(position) };
     }
-    if (looked === 0 && !newestFirst)
-      assertNotAheadOfLog(position, ((await getLastSeq(log, project)) || log.clock.now()) + 1);
-    if (batches.length < BATCHES_PER_QUERY) return { events, cursor: formatCursor(position) };
+    if (batch.length > 0 || newestFirst) continue;
+    // Nobody wrote under this number.
+    const next = { seq: seq + 1, index: 0 };
+    if (isPastPosition(next, until)) return { events, cursor: formatCursor(position) };
+    position = next;
   }
+  return { events, cursor: formatCursor(position) };
 };
-
 /** Clocks differ, so batch times may deviate from their order. */
 const CLOCK_SKEW_MS = 5000;
 
 const findPositionAt = async (log: EventLogOptions, project: string, time: number): Promise<string> => {
   const findFirstBatchFrom = async (seq: number) => {
-    const after = formatSeq(Math.max(0, seq - 1));
-    const batches = await log.records.query<StoredEventBatch>({ pk: logPk(project), after, limit: 1 });
-    return batches[0] && { seq: Number(batches[0].sk), at: batches[0].at };
+    const found = await findBatchFrom(log, project, seq);
+    return found && { seq: Number(found.sk), at: found.at };
   };
-  const end = (await getLastSeq(log, project)) + 1;
+  const end = (await getLogEnd(log, project)).last + 1;
   return formatCursor({ seq: await findFirstSeqAt(time - CLOCK_SKEW_MS, end, findFirstBatchFrom), index: 0 });
 };
-
-const START_POSITIONS = { oldest: OLDEST_POSITION, newest: { seq: 10 ** 15 - 1, index: 0 } };
 
 const listEventsFrom = (seq: number, batch: ParleyEvent[], from: LogPosition, newestFirst: boolean) => {
   const isHere = seq === from.seq;
