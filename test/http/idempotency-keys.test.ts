@@ -127,6 +127,7 @@ describe('a call with an Idempotency-Key', () => {
       '/v1/claims',
       '/v1/keys',
       '/v1/keys/{name}/rotate',
+      '/v1/projects/{name}/key',
       '/v1/relay/key',
       '/v1/relay/render',
     ]);
