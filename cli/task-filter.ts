@@ -18,6 +18,7 @@ export const FILTER_OPTIONS: Record<string, string> = {
   prefix: '<text> whose id begins so',
   retrying: 'that wait for another attempt',
   waits: 'that wait for input',
+  delayed: 'that wait for the time of their start',
 };
 
 const UNITS: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
@@ -43,6 +44,7 @@ export const parseTaskFilter = (options: OptionValues): TaskFilter => {
     until: parseTime(getText(options, 'until'), 'until'),
     retrying: options.retrying === true ? (true as const) : undefined,
     waits: options.waits === true ? (true as const) : undefined,
+    delayed: options.delayed === true ? (true as const) : undefined,
   };
   return Object.fromEntries(
     Object.entries(filter).filter((entry): entry is [string, string | string[] | true] => entry[1] !== undefined),

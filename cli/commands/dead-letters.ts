@@ -5,7 +5,7 @@ import { listPages } from '../list-pages.ts';
 import { FILTER_OPTIONS, parseTaskFilter, type TaskFilter, toQuery } from '../task-filter.ts';
 import { TASK_COLUMNS, type TaskRow } from '../task-view.ts';
 
-const { status: _, retrying: _retrying, waits: _waits, ...OPTIONS } = FILTER_OPTIONS;
+const { status: _, retrying: _retrying, waits: _waits, delayed: _delayed, ...OPTIONS } = FILTER_OPTIONS;
 /** A task that fails for good or expires is a dead letter. */
 const DEAD: TaskFilter = { status: ['failed', 'expired'] };
 
@@ -18,15 +18,10 @@ const list: Command = {
     'parley dead-letters list --json | jq .[].error.code',
   ],
   run: async ({ options, out }) => {
-    const parley = connectFrom(options);
-    const filter = parseTaskFilter(options);
+    const query = toQuery(parseTaskFilter(options));
     const limit = getNumber(options, 'limit') ?? 20;
-    const isFiltered = Object.keys(filter).length > 0;
-    // Without a filter those that ended last come first; with one, those that were created last.
-    const tasks = isFiltered
-      ? await listPages<TaskRow>(parley, '/v1/tasks', 'tasks', toQuery({ ...filter, ...DEAD }), limit)
-      : await listPages<TaskRow>(parley, '/v1/dead-letters', 'tasks', {}, limit);
-    out.table(tasks, TASK_COLUMNS, isFiltered ? 'No dead letter matches.' : 'No dead letters.');
+    const tasks = await listPages<TaskRow>(connectFrom(options), '/v1/dead-letters', 'tasks', query, limit);
+    out.table(tasks, TASK_COLUMNS, Object.keys(query).length > 0 ? 'No dead letter matches.' : 'No dead letters.');
   },
 };
 

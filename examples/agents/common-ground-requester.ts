@@ -1,14 +1,13 @@
-import { parley, repeat } from './agent.ts';
+import { parley, pick, repeat } from './agent.ts';
 
-/** Calls merlin, who asks his calculator and delivers what it said. */
-const MERLIN = 'merlin';
+/** Calls merlin, who asks his calculator, and arthur, who forks a quest to two scouts. */
+const PLACES = ['the woods', 'the lake', 'the old tower', 'Camlann'];
 const roll = (): number => 2 + Math.floor(Math.random() * 97);
 
-await repeat(9000, () =>
-  parley.call('POST', '/v1/turns', {
-    agent_id: MERLIN,
-    correlation_id: crypto.randomUUID(),
-    mode: 'call',
-    payload: { question: `${roll()} * ${roll()}` },
-  }),
-);
+const callAgent = (agent_id: string, payload: object) =>
+  parley.call('POST', '/v1/turns', { agent_id, correlation_id: crypto.randomUUID(), mode: 'call', payload });
+
+await Promise.all([
+  repeat(9000, () => callAgent('merlin', { question: `${roll()} * ${roll()}` })),
+  repeat(14_000, () => callAgent('arthur', { place: pick(PLACES) })),
+]);

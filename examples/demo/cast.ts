@@ -83,4 +83,17 @@ export const CAST: Member[] = [
   { id: 'coach', registration: { dialect: 'common-ground' }, command: node('agents/common-ground-requester.ts') },
   { id: 'merlin', registration: { dialect: 'common-ground' }, command: node('worker/worker.ts') },
   { id: 'calculator', registration: { dialect: 'common-ground' }, command: node('worker/tool-service.ts') },
+  { id: 'arthur', registration: { dialect: 'common-ground' }, command: node('agents/common-ground-lead.ts') },
+  { id: 'bors', registration: { dialect: 'common-ground' }, command: node('agents/common-ground-scout.ts') },
+  { id: 'percival', registration: { dialect: 'common-ground' }, command: node('agents/common-ground-scout.ts') },
+];
+
+/** Where a NATS server is on this machine: an agent that knows nothing of HTTP, and one that asks it. */
+export const ON_NATS: Member[] = [
+  {
+    id: 'gatekeeper',
+    registration: { dialect: 'native', transport: 'nats', capabilities: ['check_gate'] },
+    command: node('agents/nats-worker.ts'),
+  },
+  { id: 'steward', registration: { dialect: 'native' }, command: node('agents/nats-requester.ts') },
 ];

@@ -30,7 +30,9 @@ export class Ensemble {
   }
 
   #spawn({ id, command: [program = '', ...args] }: Member, key: string): void {
-    const env = { PARLEY_URL: this.#server.url, PARLEY_KEY: key, AGENT: id, KEY: key, PYTHONPATH: PYTHON_SDK };
+    const { url, nats } = this.#server;
+    const settings = { PARLEY_URL: url, PARLEY_KEY: key, AGENT: id, KEY: key, PYTHONPATH: PYTHON_SDK };
+    const env = { ...settings, ...(nats !== undefined && { NATS_URL: nats }) };
     const child = spawn(program, args, {
       env: { ...process.env, ...env, PYTHONDONTWRITEBYTECODE: '1' },
       stdio: ['ignore', 'ignore', 'pipe'],

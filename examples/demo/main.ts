@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { CAST } from './cast.ts';
+import { CAST, ON_NATS } from './cast.ts';
 import { Ensemble } from './ensemble.ts';
 import { followStory } from './follow-story.ts';
 import { printSummary } from './print-summary.ts';
@@ -30,8 +30,12 @@ const run = async (): Promise<void> => {
   void server.exited.then(end);
   try {
     console.log(`Open the console:\n${server.consoleLink}\n`);
-    await ensemble.start(CAST);
-    console.log(`${CAST.length} agents have come, who speak six protocols and the native one. Ctrl-C ends it.\n`);
+    const cast = server.nats === undefined ? CAST : [...CAST, ...ON_NATS];
+    await ensemble.start(cast);
+    const where = server.nats === undefined ? '' : ', one of them over NATS';
+    console.log(
+      `${cast.length} agents have come, who speak six protocols and the native one${where}. Ctrl-C ends it.\n`,
+    );
     if (values.seconds !== undefined) setTimeout(end, Number(values.seconds) * 1000);
     void takeBreaks(server, ended.signal);
     await followStory(server, ended.signal);

@@ -21,7 +21,7 @@ export type { Priority, Task } from './task.ts';
 export type { CallTaskOptions, TaskContext } from './task-context.ts';
 export type { CallOptions, ConnectionEvents, RetryNotice } from './transport.ts';
 export type { Turn } from './turns/turn.ts';
-export type { ToolCall, ToolOptions, TurnContext } from './turns/turn-context.ts';
+export type { ForkedCall, ForkOptions, ForkResult, ToolCall, ToolOptions, TurnContext } from './turns/turn-context.ts';
 export type { TurnChunk, TurnHandle, TurnOptions } from './turns/turn-handle.ts';
 export type { TurnEvents, TurnHandler, TurnWorker, TurnWorkerOptions } from './turns/turn-worker.ts';
 export type { Handler, RunOptions, Worker, WorkerEvents, WorkerOptions } from './worker.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
 import { eventually } from '../../../test/support/eventually.ts';
-import { connect, type Parley, TaskFailed, type TurnWorker } from '../src/index.ts';
+import { connect, type ForkResult, type Parley, TaskFailed, type TurnWorker } from '../src/index.ts';
 import { address, admin, adminKey, agent, run } from './agents.ts';
 
 const ground = async (capabilities: string[] = []): Promise<Parley & { id: string }> => {
@@ -74,6 +74,38 @@ describe('a turn of the SDK', () => {
       (await turn.result()).results.map(({ doubled }) => doubled),
       [2, 4, 6],
     );
+  });
+
+  it('forks to other agents, and goes on once with what each of them delivered, or why it did not', async () => {
+    const [careful, hasty] = [await ground(), await ground()];
+    start(careful.turns<{ instruction: string }>(({ payload }) => ({ summary: `${payload.instruction} Done.` })));
+    start(
+      hasty.turns(() => {
+        throw new Error('Too fast.');
+      }),
+    );
+    const lead = await ground();
+    const planned: number[] = [];
+    start(
+      lead.turns(async (_, ctx) => {
+        await ctx.step('plan', () => planned.push(1));
+        const results = await ctx.fork<{ summary: string }>([
+          { agent: careful.id, instruction: 'Look north.' },
+          { agent: hasty.id, instruction: 'Look south.' },
+        ]);
+        return { results };
+      }),
+    );
+    const turn = await (await ground()).callAgent<{ results: ForkResult<{ summary: string }>[] }>(lead.id, {});
+    const { results } = await turn.result();
+    assert.deepEqual(
+      results.map(({ agent: who, status, output, error }) => [who, status, output?.summary ?? error]),
+      [
+        [careful.id, 'success', 'Look north. Done.'],
+        [hasty.id, 'failed', 'Too fast.'],
+      ],
+    );
+    assert.deepEqual(planned, [1]);
   });
 
   it('is told to consumers of events, each event until it is acknowledged', async () => {

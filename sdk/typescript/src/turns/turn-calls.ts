@@ -92,7 +92,7 @@ export class TurnCalls {
   }
 
   /** Once the turn waits for it: a report to a turn that does not wait is dropped. */
-  async callTool({ target, tool, callId, cardId }: ToolCommand, channel: string): Promise<void> {
+  async callTool({ target, tool, callId, cardId, topic }: ToolCommand, channel: string): Promise<void> {
     const payload = {
       tool_call_id: callId,
       agent_turn_id: this.turnId,
@@ -101,7 +101,7 @@ export class TurnCalls {
       tool_name: tool,
       tool_call_card_id: cardId,
     };
-    await this.#send(channel, `cmd.tool.${target}.execute`, payload);
+    await this.#send(channel, topic ?? `cmd.tool.${target}.execute`, payload);
   }
 
   /** For whoever reads the stream of the turn; nothing depends on it. */

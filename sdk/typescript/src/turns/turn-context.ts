@@ -17,13 +17,49 @@ export interface ToolOptions {
   deadline?: Duration;
 }
 
+export interface ForkedCall {
+  /** The agent, which does it in a turn of its own. */
+  agent: string;
+  instruction: string;
+}
+
+export interface ForkOptions {
+  /** After this time what has not ended counts as failed. */
+  deadline?: Duration;
+  /** The first failure ends the others. */
+  failFast?: boolean;
+}
+
+export interface ForkResult<Output = Json> {
+  agent: string;
+  turnId: string;
+  status: string;
+  /** What the agent delivered. */
+  output?: Output;
+  /** Why it delivered nothing, as far as that is known. */
+  error?: string;
+}
+
 interface ToolReport {
   callId: string;
   status: string;
   cardId: string;
 }
 
+interface PreparedCall extends ToolCall {
+  /** Of the command; by default that of the tool. */
+  topic?: string;
+}
+
+interface JoinedTurn {
+  agent_id?: string;
+  agent_turn_id?: string;
+  status: string;
+  deliverable_card_id?: string | null;
+}
+
 const DEADLINE: Duration = '15m';
+const FORK_JOIN = 'fork_join';
 
 /** What a handler can do for its turn while it has it. */
 export class TurnContext {
@@ -78,7 +114,37 @@ export class TurnContext {
   /** Calls several tools beside each other. */
   async tools(calls: ToolCall[], { deadline = DEADLINE }: ToolOptions = {}): Promise<Json[]> {
     const keys = calls.map(({ target, tool = target }) => this.#toKey(`tool ${tool}`));
-    if (keys.every((key) => this.#hasReported(key))) return Promise.all(keys.map((key) => this.#resultOf(key)));
+    const reports = await this.#callAll(calls, keys, deadline);
+    return reports.map((report, index) => takeResult(this.#memory[keys[index] ?? '']?.call?.callId ?? '', report));
+  }
+
+  /** Calls several agents beside each other, and goes on when all have ended. Results are in the order of the calls. */
+  async fork<T = Json>(calls: ForkedCall[], options: ForkOptions = {}): Promise<ForkResult<T>[]> {
+    const { deadline = DEADLINE, failFast = false } = options;
+    const tasks = calls.map(({ agent, instruction }) => ({
+      target_strategy: 'reuse',
+      target_ref: agent,
+      instruction,
+    }));
+    const args = { tasks, fail_fast: failFast, deadline_seconds: Math.max(1, toMs(deadline) / 1000) };
+    const call = { target: FORK_JOIN, args, topic: `cmd.sys.pmo.internal.${FORK_JOIN}` };
+    const [report] = await this.#callAll([call], [this.#toKey(FORK_JOIN)], deadline);
+    const joined = (report?.content as { result?: { results?: JoinedTurn[] } } | undefined)?.result?.results;
+    if (!joined) return takeResult(FORK_JOIN, report ?? {}) as never;
+    return Promise.all(joined.map((one) => this.#readJoined<T>(one)));
+  }
+
+  async #readJoined<T>(joined: JoinedTurn): Promise<ForkResult<T>> {
+    const { agent_id: agent = '', agent_turn_id: turnId = '', status, deliverable_card_id: card } = joined;
+    const content = !card ? undefined : await this.#calls.readCard(card);
+    if (status === 'success') return { agent, turnId, status, output: (content ?? null) as T };
+    const { error } = (content ?? {}) as { error?: Json };
+    return { agent, turnId, status, ...(error !== undefined && { error: String(error) }) };
+  }
+
+  /** What all of them have reported. Until then the turn is suspended. */
+  async #callAll(calls: PreparedCall[], keys: string[], deadline: Duration): Promise<JsonObject[]> {
+    if (keys.every((key) => this.#hasReported(key))) return Promise.all(keys.map((key) => this.#reportOf(key)));
     this.signal.throwIfAborted();
     // A worker that died before it suspended the turn has left its commands.
     const commands = await Promise.all(
@@ -103,10 +169,10 @@ export class TurnContext {
     return id;
   }
 
-  async #prepare({ target, args = {}, tool = target }: ToolCall, key: string): Promise<ToolCommand> {
+  async #prepare({ target, args = {}, tool = target, topic }: PreparedCall, key: string): Promise<ToolCommand> {
     const callId = `${this.#turn.id}-${toStepId(key)}`;
     const cardId = await this.#calls.createCard('tool.call', { tool, args, call: callId });
-    const call = { target, tool, callId, cardId };
+    const call = { target, tool, callId, cardId, ...(topic !== undefined && { topic }) };
     // Whoever finds the turn suspended calls again, if the tool was not called.
     await this.#calls.remember(key, { call });
     return call;
@@ -122,16 +188,16 @@ export class TurnContext {
     return this.#reports.find((one) => one.callId === callId);
   }
 
-  async #resultOf(key: string): Promise<Json> {
+  async #reportOf(key: string): Promise<JsonObject> {
     const kept = this.#memory[`${key} result`];
     const { callId = '' } = this.#memory[key]?.call ?? {};
-    if (kept && 'value' in kept) return takeResult(callId, kept.value as JsonObject);
+    if (kept && 'value' in kept) return kept.value as JsonObject;
     const report = this.#findReport(callId);
     if (!report) throw new TaskFailed(callId, 'failed', 'no_report', 'The tool has not reported.');
     const content = await this.#calls.readCard(report.cardId);
     const value: JsonObject = { status: report.status, content };
     await this.#calls.remember(`${key} result`, { value });
-    return takeResult(callId, value);
+    return value;
   }
 
   #toKey(name: string): string {

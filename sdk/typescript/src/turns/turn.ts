@@ -49,4 +49,6 @@ export interface ToolCommand {
   tool: string;
   callId: string;
   cardId: string;
+  /** Of its command, where it is none of the tools of agents. */
+  topic?: string;
 }
