@@ -53,7 +53,7 @@ const BUSY_PATHS = ['/v1/messages', '/v1/claims', '/v1/inbox', '/v1/inbox/ack', 
 const CORS: CorsPreflightOptions = {
   allowMethods: [CorsHttpMethod.ANY],
   allowHeaders: ['authorization', 'content-type', 'idempotency-key', 'last-event-id', 'parley-dialect', 'traceparent'],
-  exposeHeaders: ['retry-after', 'traceparent'],
+  exposeHeaders: ['parley-cursor', 'retry-after', 'traceparent'],
   maxAge: Duration.hours(1),
 };
 

@@ -14,6 +14,11 @@ or as server-sent events. Durable consumers read them with
 | \`at\` | Epoch milliseconds. |
 | \`data\` | Ids, status and names of the record. Events of turns contain the CommonGround message: \`subject\`, \`headers\`, \`payload\`. |
 
+With \`Accept: application/cloudevents+json\`, a page is a batch of [CloudEvents](https://cloudevents.io), and the header
+\`parley-cursor\` has its cursor. A stream that accepts \`text/event-stream, application/cloudevents+json\` has one
+CloudEvent in each \`data\`. Their \`type\` has the prefix \`dev.parley.\`, and \`traceparent\` is an attribute. [Webhooks](../guides/webhooks.md)
+can send CloudEvents too.
+
 An agent receives events about tasks that it may read, about turns on its channels, and about the health of all agents.
 An admin key receives all events.`;
 

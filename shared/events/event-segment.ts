@@ -7,13 +7,16 @@ import {
   type ParleyEvent,
 } from '../ports/events.ts';
 import { canReadEvent, listNamedAgents } from './can-read-event.ts';
+import { toCloudEvent } from './cloud-event.ts';
+
+export type EventFormat = 'parley' | 'cloudevents';
 
 /** Encoded once for all followers. */
 export class EventSegment {
   readonly from: string;
   readonly to: string;
   readonly #events: ParleyEvent[];
-  readonly #frames: string[] = [];
+  readonly #frames = { parley: [] as string[], cloudevents: [] as string[] };
   /** Positions by agent for restricted events, and of all others. */
   readonly #named = new Map<unknown, number[]>();
   readonly #others: number[] = [];
@@ -32,13 +35,18 @@ export class EventSegment {
     }
   }
 
-  renderForCaller(caller: Caller, types: readonly string[] | undefined, subject: EventSubject = {}): string {
+  renderForCaller(
+    caller: Caller,
+    types: readonly string[] | undefined,
+    subject: EventSubject = {},
+    format: EventFormat = 'parley',
+  ): string {
     // Keyed by the registration, which is read again when it changes.
     const hearer = caller.role === 'admin' ? caller.role : caller.registered;
     const texts = this.#texts.get(hearer) ?? new Map<string, string>();
     this.#texts.set(hearer, texts);
-    const asked = JSON.stringify([types, ...listWantedSubjects(subject)]);
-    const text = texts.get(asked) ?? this.#render(caller, types, subject);
+    const asked = JSON.stringify([format, types, ...listWantedSubjects(subject)]);
+    const text = texts.get(asked) ?? this.#render(caller, types, subject, format);
     texts.set(asked, text);
     return text;
   }
@@ -55,7 +63,7 @@ export class EventSegment {
     return places;
   }
 
-  #render(caller: Caller, types: readonly string[] | undefined, subject: EventSubject): string {
+  #render(caller: Caller, types: readonly string[] | undefined, subject: EventSubject, format: EventFormat): string {
     const readable = this.#listCandidates(caller).filter((at) => {
       const event = this.#events[at];
       return (
@@ -67,7 +75,7 @@ export class EventSegment {
     });
     // Only the last event has an id: a reader that reconnects within a segment gets it again.
     return readable
-      .map((at, index) => (index === readable.length - 1 ? `id: ${this.to}\n` : '') + this.#getFrame(at))
+      .map((at, index) => (index === readable.length - 1 ? `id: ${this.to}\n` : '') + this.#getFrame(at, format))
       .join('');
   }
 
@@ -77,10 +85,11 @@ export class EventSegment {
     return own ? [...own, ...this.#others].toSorted((a, b) => a - b) : this.#others;
   }
 
-  #getFrame(at: number): string {
+  #getFrame(at: number, format: EventFormat): string {
     const event = this.#events[at];
-    const frame = this.#frames[at] ?? (event ? encodeSseFrame(event) : '');
-    this.#frames[at] = frame;
+    const frames = this.#frames[format];
+    const frame = frames[at] ?? (event ? encodeSseFrame(event, format) : '');
+    frames[at] = frame;
     return frame;
   }
 }
@@ -91,4 +100,5 @@ export const deduplicateEvents = (events: ParleyEvent[]): ParleyEvent[] => {
   return events.filter(({ id }) => !seen.has(id) && seen.add(id));
 };
 
-const encodeSseFrame = (event: ParleyEvent): string => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
+const encodeSseFrame = (event: ParleyEvent, format: EventFormat): string =>
+  `event: ${event.type}\ndata: ${JSON.stringify(format === 'parley' ? event : toCloudEvent(event))}\n\n`;

@@ -2,7 +2,7 @@ import type { Caller } from '../identity/auth/authenticate.ts';
 import type { Deps } from '../identity/deps.ts';
 import { type EventPage, type EventSubject, listWantedSubjects, type ParleyEvent } from '../ports/events.ts';
 import { canReadEvent } from './can-read-event.ts';
-import { deduplicateEvents } from './event-segment.ts';
+import { deduplicateEvents, type EventFormat } from './event-segment.ts';
 import { followSegments } from './follow-segments.ts';
 
 interface EventFilter {
@@ -55,13 +55,14 @@ export const readLastEvents = async (
 export async function* streamEvents(
   deps: Deps,
   caller: Caller,
-  { after, types, subject, limit }: EventFilter,
+  { after, types, subject, limit, format }: EventFilter & { format?: EventFormat },
   signal: AbortSignal | undefined,
 ): AsyncGenerator<string> {
   const cursor = after ?? (await deps.events.getEnd(caller.project));
   yield `id: ${cursor}\n\n`;
   for await (const found of followSegments(deps, caller, cursor, { types, limit }, signal)) {
-    const text = found === 'quiet' ? ': still here\n\n' : found.segment.renderForCaller(found.caller, types, subject);
+    const text =
+      found === 'quiet' ? ': still here\n\n' : found.segment.renderForCaller(found.caller, types, subject, format);
     if (text !== '') yield text;
   }
 }

@@ -104,9 +104,12 @@ const buildContent = ({ operationId, responses }: Route, status: number, schemas
         schemas.describe(schema, 'output', isFirst ? name : `${name}${status}`),
         example?.status === status ? example.response : undefined,
       )),
-    ...(otherType && { [otherType]: { schema: { type: 'string' } } }),
+    ...Object.fromEntries([otherType ?? []].flat().map((type) => [type, { schema: describeOther(type) }])),
   };
 };
+
+const describeOther = (type: string): object =>
+  type.endsWith('+json') ? { type: 'array', items: { type: 'object' } } : { type: 'string' };
 
 const isUnnamed = (schema: z.ZodType | undefined): boolean =>
   schema !== undefined && z.globalRegistry.get(schema)?.id === undefined;

@@ -63,8 +63,8 @@ interface ResponseDescription {
   description: string;
   /** Of the JSON. */
   schema?: z.ZodType;
-  /** The media type of what may come instead, and is no JSON. */
-  otherType?: string;
+  /** The media types of what may come instead. */
+  otherType?: string | readonly string[];
 }
 
 interface RouteDescription {

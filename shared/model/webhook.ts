@@ -19,6 +19,8 @@ export interface Webhook extends Receiver {
   domain?: string;
   taskId?: string;
   description?: string;
+  /** What is sent; absent for that of Standard Webhooks. */
+  format?: 'cloudevents';
   disabledAt?: number;
   /** Why it gets nothing. */
   disabledReason?: 'gone' | 'failing' | 'operator';

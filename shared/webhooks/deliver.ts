@@ -1,4 +1,5 @@
 import { encodePush } from '../adapters/encode-push.ts';
+import { CLOUD_EVENT_HEADERS, toCloudEvent } from '../events/cloud-event.ts';
 import type { Deps } from '../identity/deps.ts';
 import { ParleyError } from '../kernel/errors.ts';
 import { DAY_MS } from '../kernel/retention.ts';
@@ -135,6 +136,8 @@ export const sendTestEvent = async (deps: Deps, webhook: Webhook): Promise<Deliv
 const buildMessages = async (deps: Deps, target: WebhookTarget, event: ParleyEvent): Promise<WebhookMessage[]> => {
   if (!isWebhook(target)) return await encodePush(deps, target, event);
   const { id, type, at, data, project } = event;
+  if (target.format === 'cloudevents')
+    return [{ id, body: JSON.stringify(toCloudEvent(event)), headers: CLOUD_EVENT_HEADERS }];
   const body = JSON.stringify({ type, timestamp: toIso(at), id, project, data });
   return [{ id, body, headers: { 'content-type': 'application/json' } }];
 };

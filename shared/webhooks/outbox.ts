@@ -1,3 +1,4 @@
+import { getSubjectId } from '../events/cloud-event.ts';
 import type { Deps } from '../identity/deps.ts';
 import { DAY_MS } from '../kernel/retention.ts';
 import { retryOnConflict } from '../kernel/retry-on-conflict.ts';
@@ -52,16 +53,10 @@ export const queueForPush = async (deps: Deps, { taskId, event }: PushedEvent): 
 
 export const MAX_PUSH_CONFIGS = 16;
 
-/** What is sent in order. */
-const getSubject = ({ data }: ParleyEvent): string => {
-  const { taskId, agent, batchId, graphId } = data;
-  const subject = [taskId, batchId, graphId, agent].find((one) => typeof one === 'string');
-  return typeof subject === 'string' ? subject : 'project';
-};
-
 export const addToOutbox = (deps: Deps, target: WebhookTarget, event: ParleyEvent): Promise<void> =>
   retryOnConflict(`the outbox of ${target.id}`, { attempts: 10 }, async () => {
-    const subject = isWebhook(target) ? getSubject(event) : target.taskId;
+    // What is sent in order.
+    const subject = isWebhook(target) ? (getSubjectId(event.data) ?? 'project') : target.taskId;
     const { project, pk, sk } = target;
     const ref = outboxRef(project, { pk, sk }, subject);
     const now = deps.clock.now();

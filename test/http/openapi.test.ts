@@ -272,6 +272,7 @@ describe('GET /openapi.json', () => {
     assert.deepEqual(Object.keys(paths['/v1/events']?.get?.responses['200']?.content ?? {}), [
       'application/json',
       'text/event-stream',
+      'application/cloudevents-batch+json',
     ]);
   });
 

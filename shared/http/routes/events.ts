@@ -1,8 +1,11 @@
 import * as z from 'zod';
+import { acceptsCloudEvents, CLOUD_EVENT_BATCH_TYPE, toCloudEvent } from '../../events/cloud-event.ts';
+import type { EventFormat } from '../../events/event-segment.ts';
 import { readEvents, readLastEvents, streamEvents } from '../../events/stream-events.ts';
 import { ParleyError } from '../../kernel/errors.ts';
+import type { EventPage } from '../../ports/events.ts';
 import { getLastEventId } from '../http-message.ts';
-import { boundedCount, defineRoute, limitedCount, type Route } from '../route.ts';
+import { boundedCount, defineRoute, limitedCount, type Route, type RouteResponse } from '../route.ts';
 import { time } from './list-query.ts';
 
 export const EventView = z
@@ -41,9 +44,9 @@ export const eventRoutes: Route[] = [
     responses: {
       200: {
         description:
-          'Events, oldest first, and the next cursor. Those of one task, turn, message or agent are in order. With a filter, a page may be short or empty though there is more: go on until the cursor stays the same',
+          'Events, oldest first, and the next cursor. Those of one task, turn, message or agent are in order. With a filter, a page may be short or empty though there is more: go on until the cursor stays the same. With `Accept: application/cloudevents+json` they are a batch of CloudEvents, and `parley-cursor` is a header; a stream that accepts this type too has CloudEvents',
         schema: z.object({ events: z.array(EventView), cursor: z.string() }),
-        otherType: 'text/event-stream',
+        otherType: ['text/event-stream', CLOUD_EVENT_BATCH_TYPE],
       },
     },
     handle: async ({ deps, caller, query, request, longPoll }) => {
@@ -51,20 +54,30 @@ export const eventRoutes: Route[] = [
       if ([query.after, since, last].filter((one) => one !== undefined).length > 1)
         throw new ParleyError('invalid_request', 'Only one of `after`, `since` and `last` can be given.');
       const filter = { types: type?.split(','), subject: { task, agent, domain, conversation }, limit };
+      const format = acceptsCloudEvents(request.headers.accept) ? 'cloudevents' : 'parley';
       const isStream = request.headers.accept?.includes('text/event-stream') === true;
       if (last !== undefined && isStream)
         throw new ParleyError(
           'invalid_request',
           'A stream has no `last`: read them first, and stream after their cursor.',
         );
-      if (last !== undefined)
-        return { status: 200, body: await readLastEvents(deps, caller, { ...filter, limit: last }) };
+      if (last !== undefined) return toResponse(await readLastEvents(deps, caller, { ...filter, limit: last }), format);
       const begin = since === undefined ? query.after : await deps.events.findPositionAt(caller.project, since);
-      if (!isStream) return { status: 200, body: await readEvents(deps, caller, { ...filter, after: begin }) };
+      if (!isStream) return toResponse(await readEvents(deps, caller, { ...filter, after: begin }), format);
       const after = getLastEventId(request) ?? begin;
       // Once a stream has begun, it is too late to refuse a cursor.
       await readEvents(deps, caller, { after, limit: 1 });
-      return { status: 200, stream: streamEvents(deps, caller, { ...filter, after }, longPoll.startStream()) };
+      return { status: 200, stream: streamEvents(deps, caller, { ...filter, after, format }, longPoll.startStream()) };
     },
   }),
 ];
+
+/** A batch of CloudEvents is an array, which has no place for a cursor. */
+const toResponse = (page: EventPage, format: EventFormat): RouteResponse =>
+  format === 'parley'
+    ? { status: 200, body: page }
+    : {
+        status: 200,
+        body: page.events.map(toCloudEvent),
+        headers: { 'content-type': CLOUD_EVENT_BATCH_TYPE, 'parley-cursor': page.cursor },
+      };

@@ -27,6 +27,10 @@ const WebhookRequest = z.strictObject({
   domain: z.string().min(1).max(128).optional().describe('only tasks of this domain'),
   taskId: z.string().min(1).max(128).optional().describe('only this task'),
   description: z.string().max(500).optional(),
+  format: z
+    .literal('cloudevents')
+    .optional()
+    .describe('sends each event as a CloudEvent in structured mode, instead of the body of Standard Webhooks'),
   secret: z
     .string()
     .regex(/^whsec_[A-Za-z0-9+/]{32,}={0,2}$/, 'must be whsec_ and at least 24 bytes in base64')
@@ -50,6 +54,7 @@ const WebhookView = z
     domain: z.string().optional(),
     taskId: z.string().optional(),
     description: z.string().optional(),
+    format: z.literal('cloudevents').optional(),
     createdAt: z.iso.datetime(),
     disabled: z
       .object({ at: z.iso.datetime(), reason: z.enum(['gone', 'failing', 'operator']) })
@@ -59,10 +64,10 @@ const WebhookView = z
   .meta({ id: 'Webhook' });
 
 const toView = ({ disabledAt, disabledReason, ...webhook }: Webhook): z.output<typeof WebhookView> => {
-  const { id, url, types, agent, domain, taskId, description, createdAt } = webhook;
+  const { id, url, types, agent, domain, taskId, description, format, createdAt } = webhook;
   const disabled =
     disabledAt === undefined ? undefined : { at: toIso(disabledAt), reason: disabledReason ?? 'operator' };
-  return { id, url, types, agent, domain, taskId, description, createdAt: toIso(createdAt), disabled };
+  return { id, url, types, agent, domain, taskId, description, format, createdAt: toIso(createdAt), disabled };
 };
 
 const DeliveryView = z.object({
@@ -111,7 +116,7 @@ export const webhookRoutes: Route[] = [
       const secret = given ?? known?.secret ?? generateWebhookSecret();
       const end = disabled ? { disabledAt: now, disabledReason: 'operator' } : {};
       const about = { project, id, createdAt: now, byList: { pk: webhooksKey(project), sk: id } };
-      const optional = ['agent', 'domain', 'taskId', 'description'] as const;
+      const optional = ['agent', 'domain', 'taskId', 'description', 'format'] as const;
       const change = {
         set: { ...fields, secret, ...end, ...(known ? {} : about) },
         unset: [
