@@ -51,6 +51,7 @@ describe('route access', () => {
       'GET /',
       'GET /.well-known/agent-card.json',
       'GET /.well-known/ai-catalog.json',
+      'GET /a2a/jwks.json',
       'GET /a2a/{agent}/.well-known/agent-card.json',
       'GET /asyncapi.json',
       'GET /healthz',

@@ -83,13 +83,13 @@ const buildCommonFields = (address: string, agent: string, params: JsonObject | 
       {
         uri: PARLEY_EXTENSION,
         description: 'Priority, time to live, retries and more, in metadata.parley',
-        required: false,
         params,
       },
     ],
   },
   securitySchemes: { key: { httpAuthSecurityScheme: { scheme: 'Bearer', description: 'the key of an agent' } } },
-  securityRequirements: [{ schemes: { key: { list: [] } } }],
+  // The scope of the key. A verifier of signatures may drop empty lists, or keep them.
+  securityRequirements: [{ schemes: { key: { list: ['agent'] } } }],
 });
 
 export const buildCatalog = (address: string, agents: readonly Agent[]): { [key: string]: Json } => ({

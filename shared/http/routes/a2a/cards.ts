@@ -1,4 +1,5 @@
 import { buildAgentCard, buildCatalog, buildGatewayCard, GATEWAY } from '../../../adapters/a2a/agent-card.ts';
+import { signCard } from '../../../adapters/a2a/sign-card.ts';
 import { type Agent, agentsKey } from '../../../identity/agents/agent.ts';
 import { authenticate, findAgent } from '../../../identity/auth/authenticate.ts';
 import type { Deps } from '../../../identity/deps.ts';
@@ -50,8 +51,12 @@ export const answerCard = async (deps: Deps, request: HttpRequest, name: string)
   const { project, hasKey } = await resolveProject(deps, request);
   const found = name === GATEWAY ? undefined : await findAgent(deps, project, name);
   if (name !== GATEWAY && !found) throw agentNotFoundError(name);
-  const card = await loadCard(deps, project, getAddress(deps, request), found?.agent, false);
-  return toCacheable(request, card, hasKey, found?.agent.at);
+  const address = getAddress(deps, request);
+  const card = await loadCard(deps, project, address, found?.agent, false);
+  const cached = toCacheable(request, card, hasKey, found?.agent.at);
+  // A client may name any host: only the configured address is vouched for. Signed, the same card differs each time.
+  const isVouched = deps.config.dialects.a2a.address !== undefined;
+  return cached.body && isVouched ? { ...cached, body: await signCard(deps, address, card) } : cached;
 };
 
 export const answerCatalog = async (deps: Deps, request: HttpRequest): Promise<RouteResponse> => {

@@ -1,8 +1,16 @@
 import * as z from 'zod';
 import { GATEWAY } from '../../../adapters/a2a/agent-card.ts';
+import { buildCardKeySet, CARD_KEYS_PATH } from '../../../adapters/a2a/sign-card.ts';
 import type { JsonObject } from '../../../kernel/json/json.ts';
 import { jsonObject } from '../../../kernel/json/parse-or-throw.ts';
-import { largeBodyLimit, noBody, type Route, type RouteCall, type RouteResponse } from '../../route.ts';
+import {
+  defineOpenRoute,
+  largeBodyLimit,
+  noBody,
+  type Route,
+  type RouteCall,
+  type RouteResponse,
+} from '../../route.ts';
 import { answerCard, answerCatalog } from './cards.ts';
 import { A2aError } from './errors.ts';
 import { answerJsonRpc } from './json-rpc-binding.ts';
@@ -177,6 +185,20 @@ const defineCard = (
   handle: answer,
 });
 
+const cardKeysRoute: Route = {
+  ...defineOpenRoute(
+    {
+      operationId: 'getCardKeys',
+      method: 'GET',
+      path: CARD_KEYS_PATH,
+      summary: 'The keys that verify the signatures of agent cards, as a JSON Web Key Set',
+      responses: { 200: { description: 'The keys', schema: z.object({ keys: z.array(Answer) }) } },
+    },
+    async (deps) => ({ status: 200, body: await buildCardKeySet(deps), headers: { 'cache-control': 'max-age=3600' } }),
+  ),
+  isForeign: true,
+};
+
 export const a2aRoutes: Route[] = [
   defineCard(
     'getGatewayCard',
@@ -193,6 +215,7 @@ export const a2aRoutes: Route[] = [
     'The agent card of an agent',
     ({ deps, request, params }) => answerCard(deps, request, params.agent ?? ''),
   ),
+  cardKeysRoute,
   defineJsonRpc(
     'callGatewayMethod',
     '/a2a',
