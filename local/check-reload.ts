@@ -8,8 +8,8 @@ export const listRestartChanges = (old: Config, changed: Config): string[] => {
   return [...keys].filter((key) => !isDeepStrictEqual(before?.[key], after?.[key]));
 };
 
-/** The relay and the log of events read them once. */
-const pickFixed = ({ projects, dialects, events }: Config): Record<string, unknown> => ({
+/** The relay, the log of events and the export of spans read them once. */
+const pickFixed = ({ projects, dialects, events, tracing }: Config): Record<string, unknown> => ({
   ...Object.fromEntries(
     Object.entries(projects).flatMap(([name, { relay, domains }]) => [
       [`projects.${name}`, 'is there'],
@@ -20,5 +20,6 @@ const pickFixed = ({ projects, dialects, events }: Config): Record<string, unkno
     ]),
   ),
   dialects,
+  tracing,
   'events.retentionMs': events.retentionMs,
 });

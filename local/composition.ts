@@ -1,10 +1,12 @@
 import type { Config } from '../shared/config/config.ts';
+import { toTracesUrl } from '../shared/config/tracing-environment.ts';
 import { dispatchChanges } from '../shared/effects/dispatcher.ts';
 import { LISTED_KINDS } from '../shared/effects/listed-kinds.ts';
 import { CHANGE_FEED_KINDS, RECORDS } from '../shared/effects/record-definitions.ts';
 import { onTimer } from '../shared/effects/record-handlers.ts';
 import { type EmbeddedEngine, openEmbeddedEngine } from '../shared/engines/embedded/embedded-engine.ts';
 import { createGuardedSender } from '../shared/engines/outbound/guarded-sender.ts';
+import { SpanExporter } from '../shared/engines/outbound/span-exporter.ts';
 import { createRouter, type HttpHandler } from '../shared/http/router.ts';
 import { routes } from '../shared/http/routes/routes.ts';
 import { createDirectory } from '../shared/identity/agents/directory.ts';
@@ -80,6 +82,7 @@ export const startParley = async (options: ParleyOptions): Promise<RunningParley
   const directory = createDirectory(ports.records, clock, { isSingleProcess: true });
   const background = new BackgroundWork(log);
   const { allowPrivateAddresses } = config.outbound;
+  const spans = createSpanExporter(config, log, clock);
   const deps: Deps = {
     ...ports,
     httpSender: options.httpSender ?? createGuardedSender({ allowsPrivate: allowPrivateAddresses }),
@@ -89,6 +92,7 @@ export const startParley = async (options: ParleyOptions): Promise<RunningParley
     log,
     metrics,
     recordMetric: (...measured) => metrics.record(...measured),
+    spans,
     newId: generateId,
     directory,
     natsState: options.natsState,
@@ -130,6 +134,7 @@ export const startParley = async (options: ParleyOptions): Promise<RunningParley
     await background.stop();
     await statistics.stop();
     await engine.stop();
+    await spans?.stop();
   };
   return {
     deps,
@@ -139,6 +144,22 @@ export const startParley = async (options: ParleyOptions): Promise<RunningParley
     backUp: engine.backUp,
     stop,
   };
+};
+
+const SPANS_AFTER_MS = 1000;
+
+const createSpanExporter = ({ tracing }: Config, log: Log, clock: Clock): SpanExporter | undefined => {
+  const { endpoint, headers, serviceName } = tracing;
+  if (endpoint === undefined) return undefined;
+  const resource = { 'service.name': serviceName };
+  return new SpanExporter({
+    url: toTracesUrl(endpoint),
+    headers,
+    resource,
+    log,
+    clock,
+    flushAfterMs: SPANS_AFTER_MS,
+  });
 };
 
 const wrapPortsForAdmission = (ports: Ports, admission: BoundedAdmission): Ports => ({

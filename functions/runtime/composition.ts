@@ -1,4 +1,5 @@
-import config from '../../parley.config.ts';
+import baseConfig from '../../parley.config.ts';
+import { withTracingEnvironment } from '../../shared/config/tracing-environment.ts';
 import { RECORDS } from '../../shared/effects/record-definitions.ts';
 import { createAwsClients } from '../../shared/engines/aws/aws-clients.ts';
 import { type AwsEngine, type AwsEngineOptions, createAwsEngine } from '../../shared/engines/aws/aws-engine.ts';
@@ -11,6 +12,8 @@ import { buildQueueSuffix, listQueues } from '../../shared/ports/queue-names.ts'
 import { FunctionEnv } from './env.ts';
 import { log } from './function-logger.ts';
 import { recordMetric } from './metrics-buffer.ts';
+
+const config = withTracingEnvironment(baseConfig, process.env);
 
 /** Those that the deployment has a queue for. */
 const QUEUE_SUFFIXES = new Set(listQueues(config.projects).map(({ suffix }) => suffix));

@@ -1,18 +1,21 @@
 import type { DynamoDBBatchItemFailure, DynamoDBRecord } from 'aws-lambda';
+import { toTracesUrl } from '../../shared/config/tracing-environment.ts';
 import { dispatchChanges } from '../../shared/effects/dispatcher.ts';
 import type { PublishExternally } from '../../shared/engines/aws/dynamo-events.ts';
 import { createBusPublisher } from '../../shared/engines/aws/event-bridge-publisher.ts';
+import { SpanExporter } from '../../shared/engines/outbound/span-exporter.ts';
 import { systemClock } from '../../shared/ports/clock.ts';
 import { listProjectsToRollUp } from '../../shared/statistics/draw-roll-up.ts';
 import { rollUpStatistics } from '../../shared/statistics/roll-up.ts';
 import { createRuntime } from './composition.ts';
 import { FunctionEnv } from './env.ts';
-import { logger } from './function-logger.ts';
+import { log, logger } from './function-logger.ts';
 import { publishCounts } from './metrics.lazy.ts';
 import { flushMetrics } from './metrics-buffer.ts';
 import { getRecordLogFields } from './record-log-fields.ts';
 
-const publishToBus = createBusPublisher(FunctionEnv.parse(process.env).BUS_NAME, systemClock);
+const env = FunctionEnv.parse(process.env);
+const publishToBus = createBusPublisher(env.BUS_NAME, systemClock);
 
 /** The log has the events in any case; what the bus does not take must not hold up everything else. */
 const publishOrCount: PublishExternally = async (events) => {
@@ -24,7 +27,20 @@ const publishOrCount: PublishExternally = async (events) => {
   }
 };
 
-const { engine, deps } = createRuntime({ publishExternally: publishOrCount });
+const { engine, deps: base } = createRuntime({ publishExternally: publishOrCount });
+
+const { endpoint, headers, serviceName } = base.config.tracing;
+const spans =
+  endpoint === undefined
+    ? undefined
+    : new SpanExporter({
+        url: toTracesUrl(endpoint),
+        headers,
+        resource: { 'service.name': serviceName, 'deployment.environment.name': env.STAGE, 'cloud.provider': 'aws' },
+        log,
+        clock: systemClock,
+      });
+const deps = { ...base, spans };
 
 /**
  * All at once where that works, so that events and messages go in batches. Where it does not, record by record, so that one
@@ -51,7 +67,7 @@ const dispatchOne = async (records: DynamoDBRecord[]): Promise<void> => {
   await Promise.all([dispatchChanges(deps, changes), engine.timers.scheduleSoonDue(changes)]);
   publishCounts({ ChangesDispatched: changes.length });
   await flushMetrics();
-  await Promise.all(listProjectsToRollUp(changes).map(rollUp));
+  await Promise.all([...listProjectsToRollUp(changes).map(rollUp), spans?.flush()]);
 };
 
 /** Whatever is not counted now is counted by the next. */

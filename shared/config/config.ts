@@ -121,6 +121,21 @@ export const Config = z.strictObject({
     })
     .prefault({})
     .describe('What Parley calls: webhooks, push notifications, and agents that have an address.'),
+  tracing: z
+    .strictObject({
+      endpoint: z
+        .url({ protocol: /^https?$/ })
+        .optional()
+        .describe(
+          'The collector that gets spans of tasks and turns over OTLP/HTTP, such as `http://localhost:4318`. Without it, none are exported. On one machine, `OTEL_EXPORTER_OTLP_ENDPOINT` sets it.',
+        ),
+      headers: z
+        .record(z.string().regex(/^[A-Za-z0-9-]{1,64}$/), z.string().max(4096).describe('The value of a header.'))
+        .default({})
+        .describe('Sent with each export. On one machine, `OTEL_EXPORTER_OTLP_HEADERS` sets them.'),
+      serviceName: z.string().min(1).max(128).default('parley').describe('The `service.name` of the spans.'),
+    })
+    .prefault({}),
   consumers: z
     .record(
       name,

@@ -7,6 +7,7 @@ import { buildOutcomeRelay, toRelayEventMessage } from '../nats/relay-item.ts';
 import type { RecordChange } from '../ports/records.ts';
 import { type ExecutableEffect, executeEffects } from './effect-handlers.ts';
 import { computeEffects } from './record-handlers.ts';
+import { recordSpans } from './record-spans.ts';
 import { recordChangeLag, recordTaskMetrics } from './record-task-metrics.ts';
 
 /** Idempotent. */
@@ -14,6 +15,7 @@ export const dispatchChanges = async (deps: Deps, changes: RecordChange[]): Prom
   const effects = changes.flatMap(computeEffects);
   await executeEffects(deps, await expandForRelay(deps, effects));
   for (const effect of effects) if (effect.kind === 'publish') recordTaskMetrics(deps, effect.event);
+  recordSpans(deps, changes);
   recordChangeLag(deps, changes);
 };
 

@@ -15,6 +15,7 @@ import type { AgentCall, AgentCaller, AgentCallSecret } from '../model/agent-cal
 import type { AgentState } from '../model/agent-state.ts';
 import type { Batch } from '../model/batch.ts';
 import type { Broadcast } from '../model/broadcast.ts';
+import type { CardKey } from '../model/card-key.ts';
 import type { CorrelationRecord } from '../model/correlation.ts';
 import type { Delivery } from '../model/delivery.ts';
 import type { DirectMessage } from '../model/direct-message.ts';
@@ -151,6 +152,7 @@ export const RECORDS = {
       'reportsToInbox',
       'requestedAs',
       'rerunOf',
+      'parentSpan',
     ],
     compressed: [
       'output',
@@ -258,6 +260,7 @@ export const RECORDS = {
   }),
   'project-secret': defineRecord<ProjectSecret>()({}),
   project: defineRecord<Project>()({ immutable: ['name', 'createdAt'], compressed: ['domains'] }),
+  'card-key': defineRecord<CardKey>()({}),
   'domain-providers': defineRecord<DomainProviders>()({
     inChangeFeed: true,
     immutable: ['project'],
@@ -323,7 +326,7 @@ export const RECORDS = {
   turn: defineRecord<Turn>()({
     inChangeFeed: true,
     listed: { requester: 'from', conversation: 'channel' },
-    immutable: ['project', 'id', 'parent', 'fingerprint', 'batchMembership', ...TURN_REQUEST],
+    immutable: ['project', 'id', 'parent', 'fingerprint', 'batchMembership', ...TURN_REQUEST, 'parentSpan'],
     plain: ['end'],
   }),
   queued: defineRecord<QueuedTurn>()({ immutable: TURN_REQUEST }),

@@ -110,7 +110,7 @@ const buildNatsNotifications = (taken: TaskEventType[], task: Task): QueueMessag
 };
 
 /** The events of one write. A report on an unclaimed task has two. */
-const computeTaskEvents = (before: Task | undefined, after: Task): TaskEventType[] => {
+export const computeTaskEvents = (before: Task | undefined, after: Task): TaskEventType[] => {
   if (!before) return after.status === 'completed' ? ['task.requested', 'task.completed'] : ['task.requested'];
   const claims: TaskEventType[] = after.attempt > before.attempt ? ['task.claimed'] : [];
   if (after.status === 'claimed') return before.status === 'input_required' ? ['task.input_given'] : claims;

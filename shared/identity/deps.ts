@@ -2,6 +2,7 @@ import type { Config } from '../config/config.ts';
 import type { Log } from '../kernel/log.ts';
 import type { MetricRegistry } from '../kernel/metric-registry.ts';
 import type { RecordMetric } from '../kernel/metrics.ts';
+import type { SpanSink } from '../kernel/span.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { HttpSender } from '../ports/http-sender.ts';
 import type { Ports } from '../ports/ports.ts';
@@ -27,6 +28,8 @@ export interface Deps extends Ports {
   recordMetric: RecordMetric;
   /** Absent where metrics are read elsewhere. */
   metrics?: MetricRegistry;
+  /** Absent where no spans are exported. */
+  spans?: SpanSink | undefined;
   newId: () => string;
   httpSender: HttpSender;
   /** Goes on with long work beside that which is awaited; absent where nothing runs after a call. */

@@ -42,10 +42,21 @@ export const pickTraceFields = ({ traceparent, tracestate, baggage }: Trace): Tr
   baggage,
 });
 
+/** As W3C Trace Context has it. */
+export const toTraceHeaders = ({ traceparent, tracestate, baggage }: Trace): Record<string, string> => ({
+  traceparent,
+  ...(tracestate !== undefined && { tracestate }),
+  ...(baggage !== undefined && { baggage }),
+});
+
 export const inheritTrace = (trace: Trace, parent: Trace | undefined): Trace => ({
   ...pickTraceFields(trace.isGenerated && parent ? parent : trace),
   baggage: trace.baggage ?? parent?.baggage,
 });
+
+/** The span that a child of them has above it. A new trace has none. */
+export const findParentSpan = (trace: Trace, parent?: Trace): string | undefined =>
+  trace.isGenerated && !parent ? undefined : parseTraceIds(inheritTrace(trace, parent).traceparent).spanId;
 
 export const buildTrace = (traceId: string | undefined, spanId: string | undefined): Trace | undefined => {
   const traceparent = `00-${traceId}-${spanId}-01`;

@@ -271,6 +271,8 @@ export interface Task extends Item {
   traceparent: string;
   tracestate?: string;
   baggage?: string;
+  /** Of the requester's call. Only where spans are exported. */
+  parentSpan?: string;
 }
 
 /** Earlier holders of the work, the requester last. */

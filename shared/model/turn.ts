@@ -43,6 +43,8 @@ export interface Turn extends Item, TurnRequest {
   leasedAt?: number;
   steps?: number;
   wakeupCount: number;
+  /** Of the caller. Only where spans are exported. */
+  parentSpan?: string;
   end?: TurnEnd;
 }
 

@@ -26,7 +26,7 @@ export type Script = (turn: Turn) => Promise<void> | void;
 
 /** An agent on the official server, unchanged, which does as its script says. */
 export const a2aServer = async (owner: Owner, script: Script) => {
-  const seen: { method: string; authorization: string | undefined; messageId?: string }[] = [];
+  const seen: { method: string; authorization: string | undefined; traceparent: unknown; messageId?: string }[] = [];
   /** Answers are lost while it is true; what was asked is done. */
   const network = { losesAnswers: false, isDown: false };
   const executor: AgentExecutor = {
@@ -87,6 +87,7 @@ export const a2aServer = async (owner: Owner, script: Script) => {
     seen.push({
       method: body.method,
       authorization: request.headers.authorization,
+      traceparent: request.headers.traceparent,
       messageId: body.params.message?.messageId,
     });
     const answer = await handler.handle(body, new ServerCallContext({ requestedVersion: '1.0' }));

@@ -7,7 +7,7 @@ import { ParleyError } from '../../kernel/errors.ts';
 import { assertMaxSize, type Json, type MeasuredJson } from '../../kernel/json/json.ts';
 import { DAY_MS } from '../../kernel/retention.ts';
 import { assertSameRequest } from '../../kernel/same-request.ts';
-import { createChildSpan, inheritTrace, type Trace } from '../../kernel/trace.ts';
+import { createChildSpan, findParentSpan, inheritTrace, type Trace } from '../../kernel/trace.ts';
 import { batchEndedError, batchRef } from '../../model/batch.ts';
 import type { TaskRequestCommand } from '../../model/command.ts';
 import { type Task, taskRef, timeOrderedKey, unacknowledgedKey, undeclaredListKey } from '../../model/task.ts';
@@ -274,7 +274,8 @@ const buildTask = (
   const acknowledgeBy = request.acknowledgeTimeoutMs && startsAt + request.acknowledgeTimeoutMs;
   const { parent } = lineage;
   const { sequenceInfo: sentAs } = request;
-  const { traceparent, tracestate } = createChildSpan(inheritTrace(request.trace ?? trace, parent));
+  const asked = request.trace ?? trace;
+  const { traceparent, tracestate } = createChildSpan(inheritTrace(asked, parent));
   const fromNats = requester?.transport === 'nats' && !request.batchMembership ? true : undefined;
   return {
     pk: taskRef(project, request.taskId).pk,
@@ -312,6 +313,7 @@ const buildTask = (
     fingerprint: request.fingerprint,
     traceparent,
     tracestate,
+    parentSpan: deps.config.tracing.endpoint && findParentSpan(asked, parent),
     baggage: request.baggage ?? request.trace?.baggage ?? trace.baggage ?? parent?.baggage,
     due: computeFirstCheckAt(now, Math.min(deadline, acknowledgeBy ?? deadline), deps.config.tasks),
     acknowledgeBy,

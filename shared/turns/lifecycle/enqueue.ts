@@ -9,7 +9,7 @@ import { ParleyError } from '../../kernel/errors.ts';
 import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
 import { assertMaxSize, type JsonObject } from '../../kernel/json/json.ts';
 import { RELATED_RETENTION_MS } from '../../kernel/retention.ts';
-import { createChildSpan, type Trace } from '../../kernel/trace.ts';
+import { createChildSpan, findParentSpan, type Trace } from '../../kernel/trace.ts';
 import { batchEndedError, batchRef } from '../../model/batch.ts';
 import { buildCorrelationRecord, correlationRef } from '../../model/correlation.ts';
 import type { BatchMembership } from '../../model/task.ts';
@@ -208,6 +208,7 @@ const buildTurn = (
     payload,
     headers,
     ...createChildSpan(wanted.trace),
+    parentSpan: deps.config.tracing.endpoint && findParentSpan(wanted.trace),
     fingerprint,
     callers,
     parent,

@@ -108,6 +108,8 @@ export interface Operations {
   getBroadcast: { args: { id: string }; result: Schemas['GetBroadcastResponse'] };
   /** Get a card with its content */
   getCard: { args: { id: string }; result: Schemas['Card'] };
+  /** The keys that verify the signatures of agent cards, as a JSON Web Key Set */
+  getCardKeys: { args: Record<never, never>; result: Schemas['GetCardKeysResponse'] };
   /** Get the highest protocol version that two agents support */
   getCommonVersion: { args: { id: string; with: string }; result: Schemas['GetCommonVersionResponse'] };
   /** The agent card of the whole project */
@@ -339,6 +341,7 @@ export const OPERATIONS: { readonly [Name in keyof Operations]: string } = {
   getBox: 'GET /v1/boxes/{id}',
   getBroadcast: 'GET /v1/broadcasts/{id}',
   getCard: 'GET /v1/cards/{id}',
+  getCardKeys: 'GET /a2a/jwks.json',
   getCommonVersion: 'GET /v1/agents/{id}/version',
   getGatewayCard: 'GET /.well-known/agent-card.json',
   getGraph: 'GET /v1/graphs/{id}',

@@ -1962,6 +1962,8 @@ export interface Schemas {
     /** only this task */
     taskId?: string;
     description?: string;
+    /** sends each event as a CloudEvent in structured mode, instead of the body of Standard Webhooks */
+    format?: 'cloudevents';
     /** signs what is sent. Without it the old one stays, or one is made and shown once */
     secret?: string;
     /** `true`: nothing is sent until it is enabled again */
@@ -1975,6 +1977,7 @@ export interface Schemas {
     domain?: string;
     taskId?: string;
     description?: string;
+    format?: 'cloudevents';
     createdAt: string;
     /** why nothing is sent: the receiver answered 410, it failed for three days, or an operator says so */
     disabled?: {
@@ -2014,6 +2017,9 @@ export interface Schemas {
   GetGatewayCardResponse: { [field: string]: unknown };
   GetAgentCatalogResponse: { [field: string]: unknown };
   GetAgentCardResponse: { [field: string]: unknown };
+  GetCardKeysResponse: {
+    keys: { [field: string]: unknown }[];
+  };
   CallGatewayMethodRequest: { [field: string]: unknown };
   CallGatewayMethodResponse: { [field: string]: unknown };
   CallAgentMethodRequest: { [field: string]: unknown };

@@ -45,7 +45,7 @@ const takeStep = async (deps: Deps, call: AgentCall, signal: AbortSignal | undef
   const isOurs = task && isAssigned(task) && task.holder === call.agent && task.attempt === call.attempt;
   if (!registered) return await endCall(deps, call);
   try {
-    const remote = await connectToAgent(deps, registered.agent, signal);
+    const remote = await connectToAgent(deps, registered.agent, task, signal);
     if (!isOurs) return await abandon(deps, call, remote);
     await advance(deps, { call, task, registered, remote });
   } catch (error) {

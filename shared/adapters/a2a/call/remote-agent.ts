@@ -6,6 +6,7 @@ import { ParleyError } from '../../../kernel/errors.ts';
 import type { JsonObject } from '../../../kernel/json/json.ts';
 import { jsonObject, parseOrThrow } from '../../../kernel/json/parse-or-throw.ts';
 import { RecentMap } from '../../../kernel/recent-map.ts';
+import { type Trace, toTraceHeaders } from '../../../kernel/trace.ts';
 import { agentCallSecretRef } from '../../../model/agent-call.ts';
 import { PROTOCOL_VERSION } from '../agent-card.ts';
 
@@ -70,9 +71,19 @@ export interface RemoteAgent {
   cancelTask(id: string): Promise<void>;
 }
 
-export const connectToAgent = async (deps: Deps, agent: Agent, signal?: AbortSignal): Promise<RemoteAgent> => {
+/** With the trace of what it is called for. */
+export const connectToAgent = async (
+  deps: Deps,
+  agent: Agent,
+  trace: Trace | undefined,
+  signal?: AbortSignal,
+): Promise<RemoteAgent> => {
   const { authorization } = (await deps.records.get(agentCallSecretRef(agent.project, agent.id))) ?? {};
-  const headers = { 'a2a-version': PROTOCOL_VERSION, ...(authorization !== undefined && { authorization }) };
+  const headers = {
+    'a2a-version': PROTOCOL_VERSION,
+    ...(authorization !== undefined && { authorization }),
+    ...(trace && toTraceHeaders(trace)),
+  };
   const { url, tenant } = await findEndpoint(deps, agent.url ?? '', headers, signal);
   const call = async (method: string, params: JsonObject): Promise<unknown> => {
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { ...params, tenant } });
