@@ -1,3 +1,4 @@
+import { DEFAULT_PROJECT } from '../identity/auth/keys.ts';
 import type { Item, Ref } from '../ports/records.ts';
 
 /** What signs the agent cards of a deployment, whatever their project. */
@@ -9,4 +10,4 @@ export interface CardKey extends Item {
   y: string;
 }
 
-export const CARD_KEY: Ref<CardKey> = { pk: 'default#card-key', sk: 'card-key' };
+export const CARD_KEY: Ref<CardKey> = { pk: `${DEFAULT_PROJECT}#card-key`, sk: 'card-key' };
