@@ -159,11 +159,16 @@ export const FUNCTIONS = {
   },
   api: { memoryMB: 256, timeoutS: HTTP_TIMEOUT_S, access: { table: [...READ_ACTIONS, 'UpdateItem'] } },
   dispatch: { memoryMB: 256, timeoutS: 60, access: DISPATCH_ACCESS },
-  /** Runs every minute and ends before the next run. */
+  /** Runs every minute and ends before the next run. Every five minutes it measures the queues. */
   sweep: {
-    memoryMB: 128,
+    memoryMB: 256,
     timeoutS: 55,
-    access: { indexes: ['due'], delayQueue: ['SendMessage'] },
+    access: {
+      table: READ_ACTIONS,
+      indexes: ['due', 'byList', 'byHolder'],
+      queues: ['GetQueueAttributes'],
+      delayQueue: ['SendMessage'],
+    },
   },
   due: {
     memoryMB: 256,

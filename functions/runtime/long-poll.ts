@@ -4,6 +4,8 @@ import { acquireSlot } from './long-poll-semaphore.ts';
 const DEFAULT_SLOTS = 100;
 /** Most find at once what they would wait for: whoever is still here after this needs a slot. */
 const GRACE_MS = 250;
+/** What waits of a minute add up to is how many there were on average. */
+const MINUTE_MS = 60_000;
 
 /** The wait of one request, which begins when something asks for its signal, and ends when there is no slot for it. */
 export class LambdaLongPoll {
@@ -12,6 +14,7 @@ export class LambdaLongPoll {
   readonly #ended = new AbortController();
   #slot: ReturnType<typeof acquireSlot> | undefined;
   #timers: NodeJS.Timeout[] = [];
+  #begun: { at: number; project: string } | undefined;
   #isRefused = false;
 
   constructor(deps: Deps, longestMs: number) {
@@ -21,6 +24,7 @@ export class LambdaLongPoll {
 
   startWait(project: string, owner: string): AbortSignal {
     if (this.#timers.length === 0) {
+      this.#begun = { at: this.#deps.clock.now(), project };
       this.#timers = [
         setTimeout(() => this.#acquireSlot(project, owner), GRACE_MS),
         setTimeout(() => this.#ended.abort(), this.#longestMs),
@@ -48,6 +52,10 @@ export class LambdaLongPoll {
   /** Before the function is frozen, so that the slot is free for the next. */
   async end(): Promise<void> {
     for (const timer of this.#timers) clearTimeout(timer);
+    if (this.#begun) {
+      const { at, project } = this.#begun;
+      this.#deps.recordMetric('open_waits', (this.#deps.clock.now() - at) / MINUTE_MS, { project });
+    }
     const slot = await this.#slot?.catch(() => undefined);
     await slot?.leave().catch(() => {});
   }

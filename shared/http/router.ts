@@ -109,7 +109,7 @@ const handleAsCaller = async (route: Route, call: RouteCall, caller: Caller | Re
   try {
     const found = await route.handle(call);
     longPoll.assertKeyValid();
-    if (deps.metrics && !longPoll.hasWaited)
+    if (!longPoll.hasWaited)
       deps.recordMetric('request_latency_ms', performance.now() - begun, { project: caller.project });
     // Whoever asks for the head alone follows no stream.
     stream = found.stream && !isHead(call.request) ? longPoll.streamUntilEnd(found.stream) : undefined;

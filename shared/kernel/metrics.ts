@@ -69,13 +69,21 @@ export const METRICS = {
   request_latency_ms: {
     type: 'histogram',
     unit: 'milliseconds',
-    help: 'Time to answer a call that does not wait. On AWS, API Gateway measures it.',
+    help: 'Time to answer a call that does not wait.',
     buckets: LATENCY_BUCKETS_MS,
   },
-  open_waits: { type: 'gauge', unit: 'count', help: 'Calls that wait now, streams included. Not on AWS.' },
-  queue_depth: { type: 'gauge', unit: 'count', help: 'Tasks that wait in a queue. Not on AWS.' },
-  queue_oldest_age_ms: { type: 'gauge', unit: 'milliseconds', help: 'How long the oldest of them waits. Not on AWS.' },
-  queue_in_flight: { type: 'gauge', unit: 'count', help: 'Tasks of a queue that an agent holds. Not on AWS.' },
+  open_waits: {
+    type: 'gauge',
+    unit: 'count',
+    help: 'Calls that wait now, streams included. On AWS, the sum over a minute is how many waited on average.',
+  },
+  queue_depth: { type: 'gauge', unit: 'count', help: 'Tasks that wait in a queue. On AWS, in all of a project.' },
+  queue_oldest_age_ms: { type: 'gauge', unit: 'milliseconds', help: 'How long the oldest of them waits.' },
+  queue_in_flight: {
+    type: 'gauge',
+    unit: 'count',
+    help: 'Tasks of a queue that an agent holds. On AWS, in all of a project.',
+  },
 } as const satisfies Record<string, MetricSpec>;
 
 export type MetricName = keyof typeof METRICS;

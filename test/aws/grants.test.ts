@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import type { AwsCall } from '../../local/cloudformation-runner/index.ts';
 import { domainProvidersRef } from '../../shared/identity/agents/domain-providers.ts';
@@ -109,8 +111,16 @@ describe('what no end-to-end test can bring about works with the grants that the
   it('sweep', async () => {
     const [tim, lance] = [await parley.agent('tim', {}), await serving('home')];
     await tim.request({ to: lance.id, ttl: 60 });
-    await parley.ask('sweep', {});
+    await tim.request({ to: lance.id });
+    assert.equal((await lance.claim({ wait: 20 })).length, 1);
+    await parley.ask('sweep', { measuresQueues: true });
     assertAllNeeded('sweep');
+    const logs = join(parley.dir, 'logs');
+    const [log = ''] = readdirSync(logs).filter((name) => name.includes('sweep'));
+    await eventually(() => {
+      for (const name of ['queue_depth', 'queue_in_flight', 'queue_oldest_age_ms'])
+        assert.match(readFileSync(join(logs, log), 'utf8'), new RegExp(`"service":"messages".*"${name}":`));
+    });
   });
 
   it('due: the rest of a graph is made whose maker died after its first task', async () => {

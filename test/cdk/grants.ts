@@ -116,7 +116,7 @@ describe('the functions may', () => {
       granted(name)
         .flatMap((grant) => grant.match(/^dynamodb:Query Table[0-9A-F]{8}\/index\/(\w+)$/)?.[1] ?? [])
         .sort();
-    assert.deepEqual(indexes('sweep'), ['due']);
+    assert.deepEqual(indexes('sweep'), ['byHolder', 'byList', 'due']);
     assert.deepEqual(indexes('claims'), ['byHolder']);
     assert.deepEqual(indexes('inbox'), ['byHolder', 'byList']);
     assert.deepEqual(indexes('ingest'), ['byHolder']);

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import { LambdaLongPoll } from '../../functions/runtime/long-poll.ts';
 import { acquireSlot } from '../../functions/runtime/long-poll-semaphore.ts';
 import { AwsConfig } from '../../shared/config/aws-config.ts';
+import type { RecordMetric } from '../../shared/kernel/metrics.ts';
 import { eventually } from '../support/eventually.ts';
 import { testParley } from '../support/test-parley.ts';
 
@@ -38,6 +39,18 @@ describe('long polls in Lambda', () => {
     assert.equal(await taken('greedy'), 0);
     const others = ['owner-1', 'owner-2', 'owner-3', 'owner-4', 'owner-5'].map((owner) => seat(owner));
     assert.ok((await Promise.all(others)).some((found) => found));
+  });
+
+  it('counts how long calls wait, so that a minute has the sum of those that waited in it', async (t) => {
+    const { parley, clock } = await testParley(t);
+    const measured: [string, number, string][] = [];
+    const recordMetric: RecordMetric = (name, value, { project }) => measured.push([name, value, project]);
+    const [waiting, quick] = [1, 2].map(() => new LambdaLongPoll({ ...parley.deps, recordMetric }, 20_000));
+    waiting?.startWait('default', 'requester');
+    clock.advance(15_000);
+    await waiting?.end();
+    await quick?.end();
+    assert.deepEqual(measured, [['open_waits', 0.25, 'default']]);
   });
 
   it('ends a wait at once without a free slot and returns Retry-After', async (t) => {
