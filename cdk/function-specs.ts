@@ -56,8 +56,8 @@ const HTTP_TIMEOUT_S = 29;
 
 const DISPATCH_ACCESS: FunctionAccess = {
   table: [...READ_ACTIONS, 'PutItem', 'UpdateItem', 'DeleteItem'],
-  // The webhooks of a project, and the agents that Parley calls.
-  indexes: ['byList'],
+  // The webhooks of a project, the agents that Parley calls, and the tasks that wait for a limit.
+  indexes: ['byList', 'byHolder'],
   queues: ['SendMessage'],
   relayQueues: ['SendMessage'],
   delayQueue: ['SendMessage'],
@@ -223,6 +223,8 @@ export const ROUTES: readonly RouteSpec[] = [
   { method: 'ANY', path: '/v1/graphs', to: 'tasks' },
   { method: 'ANY', path: '/v1/graphs/{proxy+}', to: 'tasks' },
   { method: 'ANY', path: '/v1/queues', to: 'tasks' },
+  { method: 'ANY', path: '/v1/limits', to: 'tasks' },
+  { method: 'ANY', path: '/v1/limits/{proxy+}', to: 'tasks' },
   { method: 'ANY', path: '/v1/stats', to: 'tasks' },
   { method: 'ANY', path: '/v1/queues/{proxy+}', to: 'tasks' },
   { method: 'ANY', path: '/v1/inbox', to: 'inbox' },

@@ -10,6 +10,7 @@ const tasks = () => import('./commands/tasks.ts');
 const agents = () => import('./commands/agents.ts');
 const deadLetters = () => import('./commands/dead-letters.ts');
 const queues = () => import('./commands/queues.ts');
+const limits = () => import('./commands/limits.ts');
 const keys = () => import('./commands/keys.ts');
 const storage = () => import('./commands/storage.ts');
 const profiles = () => import('./commands/profiles.ts');
@@ -31,6 +32,10 @@ export const COMMANDS: Record<string, CommandEntry> = {
   queues: { summary: 'Show what waits in each queue, since when, and what is in flight', load: queues },
   'queues pause': { summary: 'Hand out no more tasks of a queue; those in flight go on', load: queues },
   'queues resume': { summary: 'Hand out the tasks of a queue again', load: queues },
+  'limits list': { summary: 'List the limits of tasks: how many run, and how many wait', load: limits },
+  'limits get': { summary: 'Show one limit, and the tasks that have its places', load: limits },
+  'limits set': { summary: 'Set how many tasks of a key run at once, or start in a window', load: limits },
+  'limits remove': { summary: 'Remove a limit that an operator set', load: limits },
   send: { summary: 'Request a task', load: () => import('./commands/send.ts') },
   work: { summary: 'Do tasks with any program: JSON in, JSON out', load: () => import('./commands/work.ts') },
   'tasks list': { summary: 'List tasks, newest first', load: tasks },

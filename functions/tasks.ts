@@ -1,6 +1,7 @@
 import { inspectQueues } from '../shared/engines/aws/inspect-queues.ts';
 import { batchRoutes } from '../shared/http/routes/batches.ts';
 import { graphRoutes } from '../shared/http/routes/graphs.ts';
+import { limitRoutes } from '../shared/http/routes/limits.ts';
 import { operationRoutes } from '../shared/http/routes/operations.ts';
 import { queueRoutes } from '../shared/http/routes/queues.ts';
 import { scheduleRoutes } from '../shared/http/routes/schedules.ts';
@@ -16,6 +17,7 @@ export const handler = createHttpFunction(
     ...operationRoutes,
     ...scheduleRoutes,
     ...queueRoutes,
+    ...limitRoutes,
     ...statisticsRoutes,
   ],
   {

@@ -17,11 +17,15 @@ interface Queue {
   inFlight: Count;
   waitingClaims?: number;
   recent?: { arrivals: number; claims: number };
+  limits?: { key: string; reason: string; waiting: number }[];
 }
 
 const DEFAULT_INTERVAL_S = 1;
 
 const formatCount = ({ value, isExact }: Count): string => `${value}${isExact ? '' : '+'}`;
+
+const formatLimits = ({ limits = [] }: Queue): string =>
+  limits.map(({ key, reason, waiting }) => `${key} (${reason}): ${waiting}`).join(', ');
 
 const buildColumns = (queues: Queue[], hasBars: boolean): Column<Queue>[] => {
   const most = Math.max(1, ...queues.map(({ waiting }) => waiting.value));
@@ -38,6 +42,9 @@ const buildColumns = (queues: Queue[], hasBars: boolean): Column<Queue>[] => {
     { title: 'claimants', value: ({ waitingClaims }) => waitingClaims, align: 'right' },
     { title: 'arrived', value: ({ recent }) => recent?.arrivals, align: 'right' },
     { title: 'claimed', value: ({ recent }) => recent?.claims, align: 'right' },
+    ...(queues.some(({ limits = [] }) => limits.length > 0)
+      ? [{ title: 'waits for limits', value: formatLimits }]
+      : []),
   ];
 };
 

@@ -2,6 +2,7 @@ import type { Json, Priority } from '../../sdk/typescript/src/index.ts';
 import { type Command, getText, UsageError } from '../command.ts';
 import { connectAsAgent, toAgentName } from '../connection.ts';
 import { parseJsonArgument } from '../json-argument.ts';
+import { parseLimits } from '../limit-argument.ts';
 import { watchTask } from '../task-view.ts';
 
 const PRIORITIES: readonly string[] = ['critical', 'high', 'normal', 'low'];
@@ -17,6 +18,7 @@ const send: Command = {
     to: '<agent> the only agent that may do it',
     priority: '<priority> critical, high, normal or low',
     ttl: '<duration> how long it may wait for a worker, such as 10m',
+    limit: '<limits> such as openai=20 (at once) or openai=20,500/60 (and starts in seconds); several with spaces',
     id: '<id> of the task; the same id again is the same task',
     wait: 'wait for the result and print it',
     watch: 'print what happens until it ends',
@@ -33,6 +35,7 @@ const send: Command = {
       throw new UsageError(`--priority must be one of ${PRIORITIES.join(', ')}.`);
     }
     const ttl = getText(options, 'ttl');
+    const limits = parseLimits(getText(options, 'limit'));
     const [id, to] = [getText(options, 'id'), getText(options, 'to')];
     const parley = await connectAsAgent(options, getText(options, 'as') ?? toAgentName('cli'));
     const handle = parley.request(capability, input, {
@@ -40,6 +43,7 @@ const send: Command = {
       ...(to !== undefined && { to }),
       ...(priority !== undefined && { priority }),
       ...(ttl !== undefined && { ttl: ttl as `${number}s` }),
+      ...(limits !== undefined && { limits }),
     });
     const accepted = await handle.accepted;
     for (const notice of Array.isArray(accepted.notices) ? accepted.notices : []) out.note(String(notice));

@@ -20,6 +20,18 @@ const DomainConfig = z.strictObject({
     .describe('How the agents of this domain connect. A domain never has both. `nats` needs `relay: true`.'),
 });
 
+/** As `LimitNumbers`: the schema of the API has the same bounds. */
+const TaskLimitConfig = z.strictObject({
+  concurrency: positive.max(1000).optional().describe('How many tasks of the key run at once.'),
+  rate: z
+    .strictObject({
+      starts: positive.max(1_000_000).describe('How many tasks start.'),
+      seconds: positive.max(7 * 86_400).describe('In any stretch of so many seconds.'),
+    })
+    .optional()
+    .describe('How many tasks of the key start in any stretch of so many seconds.'),
+});
+
 const ProjectConfig = z
   .strictObject({
     domains: z.record(name, DomainConfig).describe('The domains that tasks can be addressed to.'),
@@ -27,6 +39,12 @@ const ProjectConfig = z
       .boolean()
       .default(false)
       .describe('Whether agents on NATS take part. A relay then carries messages between NATS and Parley.'),
+    taskLimits: z
+      .record(z.string().regex(/^[A-Za-z0-9][\w.:@*-]{0,127}$/, 'must be a key of limits'), TaskLimitConfig)
+      .optional()
+      .describe(
+        'Limits of keys. `domain:<name>`, `capability:<name>` and `requester:<id>` hold for all their tasks, and `*` as the name for each of them. `PUT /v1/limits/{key}` replaces one.',
+      ),
   })
   .refine(({ domains, relay }) => relay || Object.values(domains).every(({ transport }) => transport === 'http'), {
     error: "has a domain with via: 'nats' and needs relay: true",

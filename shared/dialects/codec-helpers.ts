@@ -1,8 +1,18 @@
 import * as z from 'zod';
+import { isInheritedKey } from '../identity/limit-rules.ts';
 import { ParleyError } from '../kernel/errors.ts';
+import { boundedArray } from '../kernel/json/bounded-schemas.ts';
 import type { JsonObject } from '../kernel/json/json.ts';
 import { parseOrThrow } from '../kernel/json/parse-or-throw.ts';
 import type { TaskRequestCommand } from '../model/command.ts';
+import {
+  LIMIT_KEY,
+  LIMIT_KEY_RULE,
+  MAX_CONCURRENCY,
+  MAX_LIMITS,
+  MAX_RATE_SECONDS,
+  MAX_STARTS,
+} from '../model/limit.ts';
 
 /** What has no major version that can be read is left to the schema. */
 export const assertSameMajorVersion = (version: unknown, spoken: string): void => {
@@ -38,6 +48,37 @@ export const NotBefore = z.iso
 
 export const toNotBefore = (time: string | undefined): Pick<TaskRequestCommand, 'notBefore'> =>
   time === undefined ? {} : { notBefore: Date.parse(time) };
+
+/** What a task names for itself. The other keys are for rules. */
+export const Limits = boundedArray(
+  z.strictObject({
+    key: z
+      .string()
+      .regex(LIMIT_KEY, LIMIT_KEY_RULE)
+      .refine(
+        (key) => !isInheritedKey(key),
+        'must not begin with requester:, domain: or capability:, which are for rules',
+      ),
+    concurrency: z
+      .number()
+      .int()
+      .min(1)
+      .max(MAX_CONCURRENCY)
+      .optional()
+      .describe('how many tasks of the key run at once'),
+    rate: z
+      .strictObject({
+        starts: z.number().int().min(1).max(MAX_STARTS),
+        seconds: z.number().int().min(1).max(MAX_RATE_SECONDS),
+      })
+      .optional()
+      .describe('how many tasks of the key start in any stretch of so many seconds'),
+  }),
+  { min: 1, max: MAX_LIMITS },
+)
+  .refine((list) => new Set(list.map(({ key }) => key)).size === list.length, 'must have keys that differ')
+  .optional()
+  .describe('the task waits while its keys have no place for it');
 
 /** The protocols set no maximum. */
 export const toTimeToLive = (seconds: number): Pick<TaskRequestCommand, 'ttlSeconds' | 'notices'> =>

@@ -10,6 +10,7 @@ import { and, lessThan, notEquals, notExists, or } from '../ports/conditions.ts'
 import type { NewItem } from '../ports/records.ts';
 import { reconcileDependents, updateChildren } from '../tasks/dependencies/link-fanout.ts';
 import { reconcileDependencies } from '../tasks/dependencies/reconcile-dependencies.ts';
+import { startWaiting } from '../tasks/limits/start-waiting.ts';
 import { endTurn } from '../turns/lifecycle/end-turn.ts';
 import { putCorrelation, putTurnStep, recordLease, wakeIfQueued } from '../turns/lifecycle/execute-effect.ts';
 import { verifyDeliverable } from '../turns/lifecycle/result-cards.ts';
@@ -63,6 +64,7 @@ const HANDLERS: { [K in EffectKind]: EffectHandler<EffectOf<K>>['handle'] } = {
   putListing: forEach((deps, { listing }) => putListing(deps, listing)),
   retain: forEach(({ blobs }, { blob }) => blobs.retain(blob)),
   release: forEach(({ blobs }, { blob }) => blobs.delete(blob)),
+  startWaiting: forEach((deps, { project, key }) => startWaiting(deps, project, key)),
   cancelChildren: forEach((deps, { of, change }) => updateChildren(deps, of, change)),
   reconcileDependencies: forEach((deps, { of }) => reconcileDependencies(deps, of.project, of.id)),
   reconcileDependents: forEach((deps, { of }) => reconcileDependents(deps, of)),

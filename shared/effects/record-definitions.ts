@@ -4,6 +4,7 @@ import type { Consumer } from '../events/consumer.ts';
 import type { Agent, AgentHealth, AgentSecret, RemovedAgent } from '../identity/agents/agent.ts';
 import type { DomainProviders } from '../identity/agents/domain-providers.ts';
 import type { ApiKey } from '../identity/auth/api-key.ts';
+import type { StoredLimitRules } from '../identity/limit-rules.ts';
 import type { ProjectSecret } from '../identity/project-secret.ts';
 import type { Project } from '../identity/projects.ts';
 import type { QueuePauses } from '../identity/queue-pauses.ts';
@@ -21,6 +22,7 @@ import type { Delivery } from '../model/delivery.ts';
 import type { DirectMessage } from '../model/direct-message.ts';
 import type { Graph } from '../model/graph.ts';
 import type { HistoryEntry } from '../model/history.ts';
+import type { Limit } from '../model/limit.ts';
 import type { Operation } from '../model/operation.ts';
 import type { RejectedMessage } from '../model/rejected-message.ts';
 import type { TaskSchedule } from '../model/schedule.ts';
@@ -153,6 +155,7 @@ export const RECORDS = {
       'requestedAs',
       'rerunOf',
       'parentSpan',
+      'limits',
     ],
     compressed: [
       'output',
@@ -167,7 +170,7 @@ export const RECORDS = {
       'failures',
       'lastAnswer',
     ],
-    plain: ['declinedBy', 'claimMessage', 'endMessage', 'processedMessages', 'steps', 'reportedAs'],
+    plain: ['declinedBy', 'claimMessage', 'endMessage', 'processedMessages', 'steps', 'reportedAs', 'places'],
   }),
   history: defineRecord<HistoryEntry>()({
     compressed: ['error', 'progress', 'question', 'lastAnswer', 'answer'],
@@ -267,6 +270,9 @@ export const RECORDS = {
     plain: ['byCapability', 'byProfile', 'declaredAt'],
   }),
   'queue-pauses': defineRecord<QueuePauses>()({ inChangeFeed: true, immutable: ['project'], plain: ['paused'] }),
+  'limit-rules': defineRecord<StoredLimitRules>()({ immutable: ['project'], plain: ['rules'] }),
+  // Its timer is precise.
+  limit: defineRecord<Limit>()({ inChangeFeed: true, immutable: ['project', 'key'], compressed: ['places', 'starts'] }),
   tool: defineRecord<Tool>()({ immutable: ['project'], compressed: ['parameters', 'options'] }),
   consumer: defineRecord<Consumer>()({ plain: ['inFlight'] }),
   card: defineRecord<Card>()({

@@ -14,6 +14,7 @@ import { listOutputContents } from '../tasks/artifacts.ts';
 import { onServedTimer } from '../tasks/commands/move-to-capability-queue.ts';
 import { onTaskTimer } from '../tasks/commands/task-timer.ts';
 import { onFanoutTimer } from '../tasks/dependencies/link-fanout.ts';
+import { onLimitTimer } from '../tasks/limits/start-waiting.ts';
 import {
   computeAgentStateEffects,
   computeBatchCallEffects,
@@ -76,6 +77,7 @@ const HANDLERS: { [K in ChangeFeedKind]: RecordHandlers<RecordOf<K>> } = {
   'rejected-message': { effects: computeRejectionEffects },
   'domain-providers': { onTimer: onServedTimer },
   'queue-pauses': { effects: computeQueuePauseEffects },
+  limit: { onTimer: onLimitTimer },
   fanout: { onTimer: onFanoutTimer },
   outbox: { onTimer: onOutboxTimer },
   'agent-caller': { onTimer: onAgentCallerTimer },

@@ -7,6 +7,7 @@ import { buildDeliveries, buildOutcome, type Delivery, getQuestionId } from '../
 import type { Effect } from '../model/effect.ts';
 import { buildHistoryEntries } from '../model/history.ts';
 import { buildInboxReport, getLastMessageId } from '../model/inbox-report.ts';
+import { limitedListKey } from '../model/limit.ts';
 import {
   getTerminalStatus,
   hasReported,
@@ -52,6 +53,7 @@ export const computeTaskEffects = ({ before, after }: RecordChange<Task>): Effec
   const { reportId, failedAttempt } = report?.task ?? {};
   if (failedAttempt && after.fromNats)
     effects.push({ kind: 'enqueue', message: buildReportRelay(after, { reportId, failedAttempt }) });
+  for (const key of listFreedKeys(before, after)) effects.push({ kind: 'startWaiting', project: after.project, key });
   if (isNewlyCancelled(before, after) && after.childCount !== undefined) {
     effects.push({ kind: 'cancelChildren', of: after, change: buildChildCancellation(after) });
   }
@@ -91,6 +93,15 @@ const concernsCalledAgent = (taken: TaskEventType[]): boolean => taken.some((typ
 
 const isNewlyCancelled = (before: Task | undefined, after: Task): boolean =>
   before?.status !== 'cancelled' && after.status === 'cancelled';
+
+/** Of a task that no longer runs, or of one that ended while a place may have been meant for it. */
+const listFreedKeys = (before: Task | undefined, after: Task): string[] => {
+  if (before === undefined) return [];
+  if (isAssigned(before)) return isAssigned(after) ? [] : (before.places ?? []);
+  const prefix = limitedListKey(before.project, '');
+  const isUnclaimedEnd = isOpen(before) && !isOpen(after) && before.byHolder?.pk.startsWith(prefix);
+  return isUnclaimedEnd ? [before.byHolder?.pk.slice(prefix.length) ?? ''] : [];
+};
 
 /** Same actor, time and retention as the parent. */
 const buildChildCancellation = (parent: Task): Change => {

@@ -1,7 +1,6 @@
 import { executeProtocolMessage } from '../adapters/execute-protocol-message.ts';
 import type { Dialect } from '../dialects/dialect.ts';
 import { isAudited } from '../dialects/is-audited.ts';
-import { recordWithAlert } from '../events/metric-alerts.ts';
 import type { RegisteredAgent } from '../identity/agents/agent.ts';
 import { recordActivity, shouldRecordActivity } from '../identity/agents/agent-health.ts';
 import { type Caller, findAgent, getCallerName, type RelayCaller } from '../identity/auth/authenticate.ts';
@@ -13,7 +12,6 @@ import type { JsonObject } from '../kernel/json/json.ts';
 import { logRateLimited } from '../kernel/log.ts';
 import type { Trace } from '../kernel/trace.ts';
 import { isAuditedRejection, recordRejection } from '../messaging/rejections/rejected-message.ts';
-import { recordSequence } from '../messaging/sequences/sequence.ts';
 import type {
   Command,
   CommandResult,
@@ -24,12 +22,10 @@ import type {
 } from '../model/command.ts';
 import type { QueueCounts } from '../ports/queues.ts';
 import { applyReport } from '../tasks/commands/apply-report.ts';
-import { countMoreUrgent } from '../tasks/commands/count-more-urgent.ts';
 import { type CreateTaskResult, createTask } from '../tasks/commands/create-task.ts';
 import { deduplicate } from '../tasks/commands/deduplicate.ts';
 import { withResolvedTaskId } from '../tasks/ids/aliases.ts';
 import { authorizeSender, consumeRateLimit } from './authorize.ts';
-import { resolveReferences } from './resolve-references.ts';
 import { resolveSenderDialect } from './resolve-sender-dialect.ts';
 
 export interface IngestResult extends CommandResult {
@@ -99,7 +95,8 @@ export const ingestMessage = async (deps: Deps, sent: ReceiveContext, message: J
     const caller =
       sent.caller.role === 'relay' ? await actAs(deps, sent.caller, sender, sent.publishedAt) : sent.caller;
     const audience = sent.broadcast ?? (decoded.kind === 'directMessage' ? decoded.audience : undefined);
-    const command = await resolveReferences(deps, caller, sender, withAudience(audience, decoded));
+    const called = withAudience(audience, decoded);
+    const command = mayNameOthers(called) ? await loadAndResolve(deps, caller, sender, called) : called;
     if ('taskId' in command && command.taskId !== undefined) sent.onTaskId?.(command.taskId);
     const once = <T>(act: () => Promise<T>): Promise<T> => deduplicate(deps, caller.project, command, act);
     if (audience !== undefined) {
@@ -108,10 +105,14 @@ export const ingestMessage = async (deps: Deps, sent: ReceiveContext, message: J
     const { duplicate, notices, waiting } = await once(() =>
       executeCommand(deps, caller, sent, dialect.name, sender, command),
     );
-    if (command.sequenceInfo) await recordSequence(deps, sender.agent.project, command, duplicate);
+    if (command.sequenceInfo) {
+      const { recordSequence } = await import('../messaging/sequences/sequence.ts');
+      await recordSequence(deps, sender.agent.project, command, duplicate);
+    }
     if (dialect.latencyAlerts) {
       const { project, id: agent } = sender.agent;
       const alert = { labels: { project }, agent, threshold: dialect.latencyAlerts.writeMs };
+      const { recordWithAlert } = await import('../events/metric-alerts.ts');
       await recordWithAlert(deps, 'message_write_latency_ms', performance.now() - begun, alert);
     }
     const { messageId, givenId = messageId } = command;
@@ -249,6 +250,22 @@ const logRejection = (
   });
 };
 
+/** Most messages name their task by its id, and nothing else. */
+const mayNameOthers = (command: TaskCommand): boolean =>
+  ('fallback' in command && command.fallback !== undefined) ||
+  ('requester' in command && command.requester !== undefined) ||
+  (command.kind === 'request' && (command.parent !== undefined || command.dependencyShortIds !== undefined));
+
+const loadAndResolve = async (
+  deps: Deps,
+  caller: Caller,
+  sender: RegisteredAgent,
+  command: TaskCommand,
+): Promise<TaskCommand> => {
+  const { resolveReferences } = await import('./resolve-references.ts');
+  return resolveReferences(deps, caller, sender, command);
+};
+
 /** Loaded on demand: most messages are requests and reports. */
 const loadMessaging = () => import('./execute-direct-message.ts');
 
@@ -316,5 +333,7 @@ const executeReport = async (
   );
   const isAnswered = caller.role === 'admin' || !caller.viaRelay;
   const isCounted = report.kind === 'progress' && task !== undefined && isAnswered;
-  return { duplicate, waiting: isCounted ? await countMoreUrgent(deps, sender, task.priority) : undefined };
+  if (!isCounted) return { duplicate };
+  const { countMoreUrgent } = await import('../tasks/commands/count-more-urgent.ts');
+  return { duplicate, waiting: await countMoreUrgent(deps, sender, task.priority) };
 };

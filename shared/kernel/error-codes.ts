@@ -178,6 +178,12 @@ export const ERROR_CODES = {
     meaning: 'An operator paused the queue of the task, so that nobody may claim it.',
     action: 'Wait until the queue is resumed.',
   },
+  limit_reached: {
+    status: 409,
+    retryable: true,
+    meaning: 'As many tasks with a limit of this one run, or have started lately, as the limit allows.',
+    action: 'Claim other tasks. Parley queues this one again when there is a place.',
+  },
   already_claimed: {
     status: 409,
     meaning: 'Another agent holds the task.',

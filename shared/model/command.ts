@@ -1,6 +1,7 @@
 import type { StatusReport } from '../identity/agents/agent.ts';
 import type { ControlCommand } from '../identity/agents/agent-control.ts';
 import type { Heartbeat } from '../identity/agents/agent-health.ts';
+import type { TaskLimit } from '../identity/limit-rules.ts';
 import type { ParleyErrorCode } from '../kernel/errors.ts';
 import type { Json, JsonObject } from '../kernel/json/json.ts';
 import type { Trace } from '../kernel/trace.ts';
@@ -79,6 +80,7 @@ export interface TaskRequestCommand extends BaseMessage {
   /** Recorded as completed with this output. It is not claimed, but others may depend on it. */
   completed?: { output: Json };
   retry?: RetryPolicy;
+  limits?: TaskLimit[] | undefined;
   /** If the dialect differs from the configuration. */
   maxAttempts?: number;
   /** Its changes are pushed. */

@@ -30,6 +30,8 @@ export type Effect =
   | { kind: 'release'; blob: string }
   /** For everybody on NATS, if the project has a relay. */
   | { kind: 'relay'; message: QueueMessage }
+  /** A limit may have room for tasks that wait. */
+  | { kind: 'startWaiting'; project: string; key: string }
   /** The open subtasks of a task. */
   | { kind: 'cancelChildren'; of: Task; change: Change }
   /** Of a task, and of all tasks that depend on it. */

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { buildDomainWildcard } from '../identity/agents/agent.ts';
+import type { TaskLimit } from '../identity/limit-rules.ts';
 import type { Json, JsonObject } from '../kernel/json/json.ts';
 import type { Priority, QueueKey } from '../ports/queues.ts';
 import type { IndexKey, Item, Ref } from '../ports/records.ts';
@@ -208,6 +209,10 @@ export interface Task extends Item {
   /** Attempts that were released or declined; absent for none. */
   uncountedAttempts?: number;
   retry?: RetryPolicy;
+  /** Those that it names. Others follow from rules. */
+  limits?: TaskLimit[];
+  /** The keys of which the present attempt, or the last one, took a place. */
+  places?: string[];
   holder?: string;
   /** The instance that claimed it. News for the holder go there while it is live. */
   holderInstance?: string;

@@ -26,6 +26,17 @@ export interface QueueMessage {
   /** When it was first queued, in epoch milliseconds; the same for each repetition. */
   at: number;
   body: Json;
+  /** Whose it is, where several share the queue. */
+  share?: QueueShare;
+}
+
+/** Those who share a queue are served in turn. */
+export const FAIRNESS = ['requester', 'conversation', 'none'] as const;
+export type Fairness = (typeof FAIRNESS)[number];
+
+export interface QueueShare {
+  requester: string;
+  conversation?: string;
 }
 
 export interface ReceivedMessage {
@@ -66,7 +77,7 @@ export interface QueueInspection {
 export interface Queues {
   /** Resolves when all are durable. */
   send(messages: QueueMessage[]): Promise<void>;
-  /** Empties earlier queues first. Waits up to `waitMs` for a message in any of them. */
+  /** Empties earlier queues first, and those who share one in turn. Waits up to `waitMs` for a message in any of them. */
   receive(queueKeys: QueueKey[], options: ReceiveOptions): Promise<ReceivedMessage[]>;
   delete(messages: ReceivedMessage[]): Promise<void>;
   /**

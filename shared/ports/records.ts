@@ -74,6 +74,8 @@ export interface RecordChange<T extends Item = Item> {
  * see every write resolved before; index queries may lag. Changes are delivered at least once, in order per record.
  */
 export interface Records {
+  /** How late an index may be; absent where it never is. */
+  readonly indexLagMs?: number;
   get<T extends Item>(ref: Ref<T>): Promise<T | undefined>;
   getMany<T extends Item>(refs: Ref<T>[]): Promise<T[]>;
   /** Ordered; fewer than `limit` only at the end. Records found by index match it by their current fields. */

@@ -15,6 +15,7 @@ import type { Deps } from '../identity/deps.ts';
 import { findQueuePause, getPausedQueues, type QueuePause } from '../identity/queue-pauses.ts';
 import { mapConcurrent } from '../kernel/concurrency.ts';
 import { isObject, type Json } from '../kernel/json/json.ts';
+import type { LimitReason } from '../model/limit.ts';
 import {
   formatInstanceQueueName,
   holderKey,
@@ -26,6 +27,7 @@ import {
 } from '../model/task.ts';
 import { getDomain, PRIORITIES, type Priority, type QueueInspection, type QueueKey } from '../ports/queues.ts';
 import type { Item } from '../ports/records.ts';
+import { listBlockedTasks } from '../tasks/limits/limit-states.ts';
 import { type FirstAgents, listFirstAgents } from './list-first-agents.ts';
 import { type RecentTraffic, readRecentTraffic } from './read-recent-traffic.ts';
 
@@ -42,6 +44,12 @@ export interface BoundedCount {
   isExact: boolean;
 }
 
+export interface QueueLimit {
+  key: string;
+  reason: LimitReason;
+  waiting: number;
+}
+
 export interface QueueName {
   kind: 'domain' | 'capability' | 'agent';
   name: string;
@@ -54,6 +62,8 @@ export interface QueueState extends QueueName {
   oldestWaitingSince: number | undefined;
   inFlight: BoundedCount;
   waitingClaims: number | undefined;
+  /** Why tasks wait that could be claimed otherwise, and how many of those that were looked at. */
+  limits: QueueLimit[];
   /** Undefined on more queues than are counted. */
   recent: RecentTraffic | undefined;
   priorities: PriorityState[];
@@ -92,7 +102,8 @@ export const listQueueStates = async (deps: Deps, caller: Caller, filter: QueueF
   const { after } = filter;
   const rest = after === undefined ? names : names.filter((queue) => compareIds(formatQueueId(queue), after) > 0);
   const page = rest.slice(0, filter.limit);
-  const [held, getRecent] = await Promise.all([
+  const [blocked, held, getRecent] = await Promise.all([
+    countBlocked(deps, caller.project),
     countHeldTasks(deps, caller.project, agents, filter.maxTasksRead ?? MAX_TASKS_READ),
     readRecentTraffic(deps, caller.project),
   ]);
@@ -102,7 +113,8 @@ export const listQueueStates = async (deps: Deps, caller: Caller, filter: QueueF
     // A deep queue takes milliseconds: others have their turn in between.
     await endTurn();
     const recent = getRecent(formatQueueId(queue));
-    return { ...(await readQueueState(deps, caller.project, queue, budget)), inFlight, recent };
+    const limits = blocked.get(formatQueueId(queue)) ?? [];
+    return { ...(await readQueueState(deps, caller.project, queue, budget)), inFlight, limits, recent };
   });
   return { queues, hasMore: rest.length > page.length, isComplete };
 };
@@ -205,7 +217,22 @@ const countHeld = (byQueue: Map<string, number>, item: Item): void => {
   byQueue.set(id, (byQueue.get(id) ?? 0) + 1);
 };
 
-type WaitingState = Omit<QueueState, 'inFlight' | 'recent'>;
+const countBlocked = async (deps: Deps, project: string): Promise<Map<string, QueueLimit[]>> => {
+  const byQueue = new Map<string, QueueLimit[]>();
+  for (const { task, block } of await listBlockedTasks(deps, project)) {
+    const queue = toQueueName(toQueueKey(task));
+    if (!queue) continue;
+    const id = formatQueueId(queue);
+    const limits = byQueue.get(id) ?? [];
+    byQueue.set(id, limits);
+    const known = limits.find(({ key, reason }) => key === block.key && reason === block.reason);
+    if (known) known.waiting += 1;
+    else limits.push({ key: block.key, reason: block.reason, waiting: 1 });
+  }
+  return byQueue;
+};
+
+type WaitingState = Omit<QueueState, 'inFlight' | 'recent' | 'limits'>;
 
 const readQueueState = async (
   deps: Deps,
@@ -289,12 +316,13 @@ const findWaitingTasks = async (
   { records, clock }: Deps,
   project: string,
   queue: QueueName,
-  messages: { group: string; body: Json }[],
+  messages: { body: Json }[],
 ): Promise<Task[]> => {
   const generations = new Map<string, Set<unknown>>();
-  for (const { group, body } of messages) {
-    const known = generations.get(group) ?? new Set();
-    generations.set(group, known.add(isObject(body) ? body.queueGeneration : undefined));
+  for (const { body } of messages) {
+    if (!isObject(body) || typeof body.taskId !== 'string') continue;
+    const known = generations.get(body.taskId) ?? new Set();
+    generations.set(body.taskId, known.add(body.queueGeneration));
   }
   const ids = [...generations.keys()];
   const found: Task[] = [];

@@ -6,6 +6,7 @@ import type { Open } from './engine-under-test.ts';
 import { eventsContract } from './events-contract.ts';
 import { fullInboxContract } from './full-inbox-contract.ts';
 import { keysContract } from './keys-contract.ts';
+import { limitsContract } from './limits-contract.ts';
 import { listsContract } from './lists-contract.ts';
 import { queriesContract } from './queries-contract.ts';
 import { queuePausesContract } from './queue-pauses-contract.ts';
@@ -30,6 +31,7 @@ export const engineContract = (name: string, open: Open): void => {
   keysContract(name, open);
   queuePausesContract(name, open);
   fullInboxContract(name, open);
+  limitsContract(name, open);
   timersContract(name, open);
   changeFeedContract(name, open);
   blobsContract(name, open);

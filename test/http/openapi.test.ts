@@ -252,6 +252,7 @@ describe('GET /openapi.json', () => {
       'post /v1/turns/{agent_turn_id}/stop',
       'post /v1/turns/{agent_turn_id}/suspend',
       'put /v1/agents/{id}',
+      'put /v1/limits/{key}',
       'put /v1/projects/{name}',
       'put /v1/schedules/{id}',
       'put /v1/tasks/{id}/steps/{name}',

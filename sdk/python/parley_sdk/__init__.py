@@ -68,9 +68,14 @@ class Parley:
         user: str | None = None,
         parent: str | None = None,
         dependencies: list[str] | None = None,
+        limits: Sequence[Mapping[str, Any]] | None = None,
         metadata: dict[str, Any] | None = None,
     ) -> RequestHandle:
-        """Requests a task. It is durable when this returns. The same id again is the same task. `ttl` is in seconds."""
+        """Requests a task. It is durable when this returns. The same id again is the same task. `ttl` is in seconds.
+
+        Each of `limits` has a `key`, and `concurrency`, how many tasks of the key run at once, or `rate`, with so many
+        `starts` in so many `seconds`.
+        """
         options = {
             "id": id or str(uuid.uuid4()),
             "to": to,
@@ -80,6 +85,7 @@ class Parley:
             "user": user,
             "parent": parent,
             "dependencies": dependencies,
+            "limits": limits,
             "metadata": metadata,
         }
         message = build_request(capability, {} if input is None else input, options)

@@ -15,7 +15,7 @@ export type { Duration } from './duration.ts';
 export { ConnectionError, Fail, ParleyError, Retry, TaskAborted, TaskFailed } from './errors.ts';
 export type { GraphHandle, GraphNode, GraphOptions } from './graph.ts';
 export type { Json, JsonObject } from './json.ts';
-export type { RequestHandle, RequestOptions, ResultOptions, TaskStatus } from './request.ts';
+export type { RequestHandle, RequestOptions, ResultOptions, TaskLimit, TaskStatus } from './request.ts';
 export { SchemaError, type StandardSchema } from './schema.ts';
 export type { Priority, Task } from './task.ts';
 export type { CallTaskOptions, TaskContext } from './task-context.ts';

@@ -5,6 +5,13 @@ import type { Json, JsonObject } from './json.ts';
 import type { Priority } from './task.ts';
 import { sleep, type Transport } from './transport.ts';
 
+/** How many tasks of a key run at once, and how many start in any stretch of so many seconds. */
+export interface TaskLimit {
+  key: string;
+  concurrency?: number;
+  rate?: { starts: number; seconds: number };
+}
+
 export interface RequestOptions {
   /** The same id again is the same task. */
   id?: string;
@@ -19,6 +26,8 @@ export interface RequestOptions {
   /** Ids of tasks that must be completed first; their results come with the task. */
   dependencies?: string[];
   onFailure?: 'fail' | 'skip';
+  /** The task waits while its keys have no place for it. */
+  limits?: TaskLimit[];
   retry?: { maxAttempts?: number; backoff?: 'exponential' | 'linear' | 'fixed'; initial?: Duration };
   metadata?: JsonObject;
 }
@@ -56,6 +65,8 @@ export interface TaskStatus {
     | 'cancelled';
   result?: Json;
   error?: { code: string; message: string; details?: Json };
+  /** Set while a limit has no place for the task. */
+  waitsForLimit?: { key: string; reason: 'concurrency' | 'rate'; nextStartAt?: string };
   /** What its holder asks, in the state `input_required`. */
   input?: { prompt: string; schema?: JsonObject };
   progress?: { percent?: number; message?: string };

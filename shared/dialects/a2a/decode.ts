@@ -94,6 +94,7 @@ export const toRequest = (
     priority,
     ...toTimeToLive(ttlSeconds),
     ...toNotBefore(options.notBefore),
+    limits: options.limits,
     conversation: message.contextId === '' ? undefined : message.contextId,
     user,
     parent,

@@ -6,7 +6,7 @@ import { jsonObject, jsonValue } from '../../kernel/json/parse-or-throw.ts';
 import { MAX_ARTIFACTS } from '../../model/artifact.ts';
 import { MAX_DEPENDENCIES } from '../../model/task.ts';
 import { PRIORITIES } from '../../ports/queues.ts';
-import { NotBefore, TimeToLive } from '../codec-helpers.ts';
+import { Limits, NotBefore, TimeToLive } from '../codec-helpers.ts';
 
 const agentId = z.string().regex(AGENT_ID, 'must be 1 to 64 of a-z, 0-9, _ and -');
 export const A2aId = z.string().regex(CLIENT_ID, CLIENT_ID_RULE).overwrite(toCanonicalId);
@@ -58,6 +58,7 @@ export const RequestOptions = z.object({
   priority: z.enum(PRIORITIES).default('normal'),
   ttlSeconds: TimeToLive,
   notBefore: NotBefore,
+  limits: Limits,
   user: label.min(1).optional(),
   parent: A2aId.optional(),
   dependencies: boundedArray(A2aId, { max: MAX_DEPENDENCIES }).optional(),

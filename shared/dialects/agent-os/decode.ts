@@ -128,6 +128,7 @@ const toRequestCommand = (wire: Exclude<AgentOsMessage, { type: 'error' }>): Tas
   priority: wire.priority,
   ...toTimeToLive(wire.ttl),
   ...toNotBefore(wire.notBefore),
+  limits: wire.limits,
   parent: wire.replyTo && toCanonicalId(wire.replyTo),
   requestId: wire.context?.requestId,
   conversation: wire.context?.conversationId,

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { AGENT_ID } from '../../identity/agents/agent.ts';
 import type { Json, JsonObject } from '../../kernel/json/json.ts';
-import { NotBefore, TimeToLive } from '../codec-helpers.ts';
+import { Limits, NotBefore, TimeToLive } from '../codec-helpers.ts';
 import { AGENT_OS_ERROR_CODES } from './error-codes.ts';
 import { EvidenceChain, NO_EVIDENCE, RequiredEvidence } from './evidence.ts';
 
@@ -58,6 +58,7 @@ const envelope = {
   priority: z.enum(['high', 'normal', 'low']).default('normal'),
   ttl: TimeToLive,
   notBefore: NotBefore,
+  limits: Limits,
   retryCount: z.number().int().min(0).max(1000).default(0),
 };
 

@@ -95,6 +95,7 @@ const toRequestCommand = (wire: MessageOfType<'task-delegation'>, acknowledgeMs:
     priority: toPriority(wire.priority ?? DEFAULT_PRIORITY),
     ttlSeconds: computeTtlSeconds(context?.not_before ?? wire.timestamp, context?.deadline),
     ...toNotBefore(context?.not_before),
+    limits: context?.limits,
     parent: wire.correlation_id,
     delegationChain: first === undefined || first === wire.from ? undefined : [first],
     dependencyShortIds: context?.dependencies?.filter((name) => SHORT_ID.test(name)),

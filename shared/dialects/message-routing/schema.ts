@@ -6,7 +6,7 @@ import { isObject, type JsonObject } from '../../kernel/json/json.ts';
 import { jsonObject, jsonValue } from '../../kernel/json/parse-or-throw.ts';
 import { DAY_MS } from '../../kernel/retention.ts';
 import { MAX_SEQUENCE } from '../../model/command.ts';
-import { NotBefore } from '../codec-helpers.ts';
+import { Limits, NotBefore } from '../codec-helpers.ts';
 
 /** Of a message that says none. */
 export const DEFAULT_PRIORITY = 5;
@@ -55,6 +55,7 @@ const TaskDelegationPayload = z.looseObject({
       dependencies: texts.optional(),
       deadline: time.optional(),
       not_before: NotBefore,
+      limits: Limits,
     })
     .optional(),
   metadata: z

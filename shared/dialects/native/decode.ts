@@ -54,6 +54,7 @@ const toRequest = (wire: Request, sender: string | undefined): TaskRequestComman
     priority,
     ttlSeconds,
     ...toNotBefore(wire.notBefore),
+    limits: wire.limits,
     conversation,
     user,
     parent,

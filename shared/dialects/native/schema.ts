@@ -6,7 +6,7 @@ import { jsonObject, jsonValue } from '../../kernel/json/parse-or-throw.ts';
 import { STEP_NAME, STEP_NAME_RULE } from '../../model/step.ts';
 import { MAX_DEPENDENCIES, ON_FAILURE } from '../../model/task.ts';
 import { PRIORITIES } from '../../ports/queues.ts';
-import { NotBefore } from '../codec-helpers.ts';
+import { Limits, NotBefore } from '../codec-helpers.ts';
 import { ArtifactSchema } from '../task-format/schema.ts';
 
 const agentId = z.string().regex(AGENT_ID, 'must be 1 to 64 of a-z, 0-9, _ and -');
@@ -28,6 +28,7 @@ export const Request = z.strictObject({
   priority: z.enum(PRIORITIES).default('normal'),
   ttlSeconds: seconds.default(3600).describe('how long the task may wait for a claim'),
   notBefore: NotBefore,
+  limits: Limits,
   conversation: label.optional(),
   user: label.optional(),
   parent: id.optional().describe('the task that this is a part of'),

@@ -55,6 +55,7 @@ export const toCommand = (wire: RoundTableMessage): Command => {
         priority: wire.priority,
         ...toTimeToLive(wire.ttl),
         ...toNotBefore(wire.notBefore),
+        limits: wire.limits,
         input: params,
         extensions: buildExtensions(wire, payload),
         to: wire.to,

@@ -4,7 +4,7 @@ import { boundedArray } from '../../kernel/json/bounded-schemas.ts';
 import type { JsonObject } from '../../kernel/json/json.ts';
 import { jsonObject } from '../../kernel/json/parse-or-throw.ts';
 import { PRIORITIES } from '../../ports/queues.ts';
-import { MAX_TTL_SECONDS, NotBefore, TimeToLive } from '../codec-helpers.ts';
+import { Limits, MAX_TTL_SECONDS, NotBefore, TimeToLive } from '../codec-helpers.ts';
 
 const agentId = z.string().regex(AGENT_ID, 'must be 1 to 64 of a-z, 0-9, _ and -');
 const text = z.string().max(4000);
@@ -35,6 +35,7 @@ const buildEnvelope = ({ id, version, timestamp }: EnvelopeFields) => ({
   priority: z.enum(PRIORITIES).default('normal'),
   ttl: TimeToLive,
   notBefore: NotBefore,
+  limits: Limits,
 });
 
 const DOCUMENT_FIELDS: EnvelopeFields = {

@@ -71,6 +71,7 @@ const toRequestCommand = (wire: TaskRequest, sender: string | undefined): TaskRe
     priority: priority === 'urgent' ? 'critical' : priority,
     ttlSeconds: TASK_FORMAT_TTL_SECONDS,
     ...toNotBefore(context.notBefore),
+    limits: context.limits,
     parent: parentTaskId,
     conversation: context.conversationId,
     user: context.user,

@@ -5,7 +5,7 @@ import { boundedArray } from '../../kernel/json/bounded-schemas.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../kernel/json/json.ts';
 import { jsonObject, jsonValue } from '../../kernel/json/parse-or-throw.ts';
 import { MAX_ARTIFACTS } from '../../model/artifact.ts';
-import { NotBefore } from '../codec-helpers.ts';
+import { Limits, NotBefore } from '../codec-helpers.ts';
 
 const agentId = z.string().regex(AGENT_ID, 'must be 1 to 64 of a-z, 0-9, _ and -');
 const taskId = z.string().regex(CLIENT_ID, CLIENT_ID_RULE).overwrite(toCanonicalId);
@@ -40,6 +40,7 @@ export const TaskRequest = z.looseObject({
       timestamp: time.optional(),
       priority: z.enum(PRIORITIES).default('normal'),
       notBefore: NotBefore,
+      limits: Limits,
     })
     .prefault({}),
   routing: z

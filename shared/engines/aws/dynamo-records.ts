@@ -15,7 +15,11 @@ import { buildAbsentCondition, buildUpdate, buildUpdateCondition, ExpressionBuil
 import { type Attributes, toRecord } from './item-codec.ts';
 import { queryItems } from './query-records.ts';
 
+/** Usually within a second. */
+const INDEX_LAG_MS = 20_000;
+
 export const createDynamoRecords = (table: DynamoTable): Records => ({
+  indexLagMs: INDEX_LAG_MS,
   get: (ref) => getItem(table, ref),
   getMany: (refs) => getMany(table, refs),
   query: (query) => queryItems(table, query),

@@ -5,6 +5,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { EngineHandlers } from '../../ports/engine-handlers.ts';
 import type { ListedKinds } from '../../ports/lists.ts';
 import type { Ports } from '../../ports/ports.ts';
+import type { Fairness } from '../../ports/queues.ts';
 import type { RecordMigrations } from '../../ports/record-migration.ts';
 import { type BackupReport, BLOB_FOLDER, backUpStorage, DATABASE_FILE } from './back-up.ts';
 import { BlobSweeper } from './blob-sweeper.ts';
@@ -32,6 +33,8 @@ interface EmbeddedEngineOptions {
   /** The kinds of records that are listed. */
   lists?: ListedKinds;
   eventRetentionMs: number;
+  /** Who has turns in a queue that several share: requesters, unless it is said. */
+  fairness?: Fairness;
   /** Called once, when the storage fails and nothing more can be done with it. */
   onFailure?: (error: unknown) => void;
   /** Goes on with what can be read of a damaged storage, instead of throwing `StorageDamageError`. */
@@ -72,7 +75,7 @@ export const openEmbeddedEngine = (options: EmbeddedEngineOptions): EmbeddedEngi
     else feed.backPressure.refuse(storageFullError());
   };
   const records = new RecordStore(db, rows, new ListTable(db, options.lists ?? {}), clock, feed);
-  const queues = new QueueStore(db, clock);
+  const queues = new QueueStore(db, clock, options.fairness);
   const events = new EventStore(db, clock, options.eventRetentionMs);
   const timers = new TimerLoop(db, records, events, clock, log);
   const blobs = createFileBlobs(join(dir, BLOB_FOLDER), {

@@ -4,14 +4,28 @@ export interface QueuedMessage {
   body: string;
 }
 
-const MAX_BUFFERED = 1024;
-const MAX_SKIPPED = 1000;
+export const MAX_SKIPPED = 1000;
+
+/** Of one receive, over all of those who share the queue. */
+export interface SkipBudget {
+  left: number;
+  isLeft: (message: QueuedMessage) => boolean;
+}
+
+interface BufferOptions {
+  read: (after: number, limit: number) => QueuedMessage[];
+  /** How many messages it may have in memory. */
+  getRoom: () => number;
+  /** There are stored messages. */
+  hasMore: boolean;
+}
 /** A count that finds so many that are skipped may be too low. */
 const MAX_LEFT_COUNTED = 25;
 
 /** Messages in flight are known only in memory: a crash makes them available again. */
 export class QueueBuffer {
-  readonly #read: (after: number, limit: number) => QueuedMessage[];
+  readonly #read: BufferOptions['read'];
+  readonly #getRoom: BufferOptions['getRoom'];
   /** In order, without gaps. */
   readonly #ready: QueuedMessage[] = [];
   readonly #inFlight = new Map<number, { message: QueuedMessage; until: number }>();
@@ -19,14 +33,15 @@ export class QueueBuffer {
   #readUpTo = 0;
   #hasMore: boolean;
 
-  constructor(read: (after: number, limit: number) => QueuedMessage[], hasMore: boolean) {
+  constructor({ read, getRoom, hasMore }: BufferOptions) {
     this.#read = read;
+    this.#getRoom = getRoom;
     this.#hasMore = hasMore;
   }
 
   add(message: QueuedMessage): void {
     if (message.seq <= this.#readUpTo) return;
-    if (this.#hasMore || this.#ready.length >= MAX_BUFFERED) {
+    if (this.#hasMore || this.#ready.length >= this.#getRoom()) {
       this.#hasMore = true;
       return;
     }
@@ -34,13 +49,12 @@ export class QueueBuffer {
     this.#readUpTo = message.seq;
   }
 
-  take(until: number, isLeft: (message: QueuedMessage) => boolean): QueuedMessage | undefined {
-    let left = 0;
-    for (let at = 0; left < MAX_SKIPPED && (at < this.#ready.length || this.#readMore()); at++) {
+  take(until: number, budget: SkipBudget): QueuedMessage | undefined {
+    for (let at = 0; budget.left > 0 && (at < this.#ready.length || this.#readMore()); at++) {
       const message = this.#ready[at];
       if (!message || this.#busyGroups.has(message.group)) continue;
-      if (isLeft(message)) {
-        left += 1;
+      if (budget.isLeft(message)) {
+        budget.left -= 1;
         continue;
       }
       this.#ready.splice(at, 1);
@@ -85,16 +99,23 @@ export class QueueBuffer {
     return true;
   }
 
-  releaseExpired(now: number): void {
+  get inFlightCount(): number {
+    return this.#inFlight.size;
+  }
+
+  /** Returns how many are still in flight. */
+  releaseExpired(now: number): number {
     for (const [seq, { until }] of this.#inFlight) if (until <= now) this.release(seq);
+    return this.#inFlight.size;
   }
 
   #readMore(): boolean {
     if (!this.#hasMore) return false;
-    const more = this.#read(this.#readUpTo, MAX_BUFFERED);
+    const room = this.#getRoom();
+    const more = this.#read(this.#readUpTo, room);
     this.#ready.push(...more);
     this.#readUpTo = more.at(-1)?.seq ?? this.#readUpTo;
-    this.#hasMore = more.length === MAX_BUFFERED;
+    this.#hasMore = more.length === room;
     return more.length > 0;
   }
 }

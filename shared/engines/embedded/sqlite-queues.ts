@@ -4,8 +4,7 @@ import { RecentMap } from '../../kernel/recent-map.ts';
 import { type Clock, sleep } from '../../ports/clock.ts';
 import {
   addToCount,
-  getDomain,
-  PRIORITIES,
+  type Fairness,
   type QueueCounts,
   type QueueInspection,
   type QueueKey,
@@ -15,7 +14,9 @@ import {
   type ReceiveOptions,
 } from '../../ports/queues.ts';
 import type { Database } from './database.ts';
-import { QueueBuffer, type QueuedMessage } from './queue-buffer.ts';
+import { FairQueue, takeInTurn } from './fair-queue.ts';
+import { MAX_SKIPPED, type QueuedMessage, type SkipBudget } from './queue-buffer.ts';
+import { formatQueueName, getDomainQueueName, parseQueueName, toLane } from './queue-name.ts';
 import { QueueWaiters } from './queue-waiters.ts';
 import type { RecordedStatement } from './sqlite-file.ts';
 import type { Durability } from './sqlite-records.ts';
@@ -30,27 +31,30 @@ const MAX_FEW_SHOWN = 25;
 
 export class QueueStore {
   readonly #clock: Clock;
+  readonly #fairness: Fairness;
   readonly #insert: RecordedStatement;
   readonly #select: StatementSync;
   readonly #delete: RecordedStatement;
-  readonly #buffers = new Map<string, QueueBuffer>();
-  /** How many messages are stored, by queue. */
-  readonly #sizes = new Map<string, number>();
+  readonly #queues = new Map<string, FairQueue>();
   readonly #capabilityQueues = new Map<string, Set<string>>();
   readonly #sentAt = new RecentMap<string, number>(MAX_DEDUP_IDS);
   readonly #waiters = new QueueWaiters();
   #lastSeq: number;
+  #turn = 0;
 
-  constructor(db: Database, clock: Clock) {
+  constructor(db: Database, clock: Clock, fairness: Fairness = 'requester') {
     this.#clock = clock;
+    this.#fairness = fairness;
     this.#insert = db.prepareWrite('INSERT INTO messages (queue, seq, grp, body) VALUES (?, ?, ?, ?)');
     this.#select = db.sql.prepare(
       'SELECT seq, grp, body FROM messages WHERE queue = ? AND seq > ? ORDER BY seq LIMIT ?',
     );
     this.#delete = db.prepareWrite('DELETE FROM messages WHERE queue = ? AND seq = ?');
     for (const { queue, size } of db.sql.prepare('SELECT queue, count(*) AS size FROM messages GROUP BY queue').all()) {
-      this.#openBuffer(parseQueueName(String(queue)), true);
-      this.#sizes.set(String(queue), Number(size));
+      const { queueKey, lane } = parseQueueName(String(queue));
+      const opened = this.#openQueue(queueKey);
+      opened.openLane(lane, 0, true);
+      opened.size += Number(size);
     }
     this.#lastSeq = Number(db.sql.prepare('SELECT max(seq) AS seq FROM messages').get()?.seq ?? 0);
   }
@@ -61,36 +65,35 @@ export class QueueStore {
 
   /** At once: a receiver's write follows the message in the journal and is answered after it. */
   send(messages: QueueMessage[]): void {
-    for (const { queueKey, group, body } of messages) {
-      const name = formatQueueName(queueKey);
+    for (const sent of messages) {
+      const { queueKey, group, body } = sent;
+      const lane = toLane(sent, this.#fairness);
       this.#lastSeq += 1;
+      this.#turn += 1;
       const message = { seq: this.#lastSeq, group, body: JSON.stringify(body) };
-      this.#insert.run(name, message.seq, message.group, message.body);
-      this.#sizes.set(name, (this.#sizes.get(name) ?? 0) + 1);
-      const buffer = this.#buffers.get(name) ?? this.#openBuffer(queueKey, false);
-      buffer.add(message);
+      this.#insert.run(formatQueueName(queueKey, lane), message.seq, message.group, message.body);
+      const queue = this.#openQueue(queueKey);
+      queue.size += 1;
+      queue.openLane(lane, this.#turn).buffer.add(message);
       this.#wakeOne(queueKey, body);
     }
   }
 
   receive(queueKeys: QueueKey[], { max, visibilityMs, skip }: ReceiveOptions): ReceivedMessage[] {
     const now = this.#clock.now();
-    const isSkipped = ({ body }: QueuedMessage): boolean => skip?.(JSON.parse(body)) ?? false;
+    const isLeft = ({ body }: QueuedMessage): boolean => skip?.(JSON.parse(body)) ?? false;
     const received: ReceivedMessage[] = [];
     for (const queueKey of queueKeys) {
-      const name = formatQueueName(queueKey);
-      const within = this.#capabilityQueues.get(name);
-      const buffers = within && this.#getBuffers([name, ...within], now);
-      const buffer = buffers ? undefined : this.#buffers.get(name);
-      buffer?.releaseExpired(now);
-      while (received.length < max) {
-        const taken = buffers
-          ? takeOldest(buffers, now + visibilityMs, isSkipped)
-          : buffer?.take(now + visibilityMs, isSkipped);
+      if (received.length >= max) break;
+      const queues = this.#getQueues(queueKey, now);
+      const budget: SkipBudget = { left: MAX_SKIPPED, isLeft };
+      while (queues.length > 0 && received.length < max) {
+        const taken = takeInTurn(queues, now + visibilityMs, budget);
         if (!taken) break;
-        const { message, from } = 'from' in taken ? taken : { message: taken, from: queueKey };
+        const { message, from, lane } = taken;
+        this.#endTurn(from.queueKey, lane);
         const { group, body, seq } = message;
-        received.push({ queueKey: from, group, body: JSON.parse(body), receipt: String(seq) });
+        received.push({ queueKey: from.queueKey, group, body: JSON.parse(body), receipt: `${seq}~${lane}` });
       }
     }
     return received;
@@ -101,9 +104,8 @@ export class QueueStore {
     const isSkipped = ({ body }: QueuedMessage): boolean => skip?.(JSON.parse(body)) ?? false;
     const counts: QueueCounts = {};
     for (const queueKey of queueKeys) {
-      const name = formatQueueName(queueKey);
-      for (const { buffer } of this.#getBuffers([name, ...(this.#capabilityQueues.get(name) ?? [])], now))
-        addToCount(counts, queueKey.priority, buffer.count(max, isSkipped), max);
+      for (const queue of this.#getQueues(queueKey, now))
+        addToCount(counts, queueKey.priority, queue.count(max, isSkipped), max);
     }
     return counts;
   }
@@ -111,48 +113,68 @@ export class QueueStore {
   inspect(queueKey: QueueKey, max: number): QueueInspection {
     const name = formatQueueName(queueKey);
     const domain = getDomainQueueName(queueKey);
-    const messages = this.#sizes.get(name) ?? 0;
-    const oldest = messages === 0 ? [] : this.#readMessages(name, 0, messages > max ? MAX_FEW_SHOWN : max);
+    const queue = this.#queues.get(name);
+    const oldest = queue?.listOldest(max, MAX_FEW_SHOWN) ?? [];
     return {
-      messages,
+      messages: queue?.size ?? 0,
       isExact: true,
       oldest: oldest.map(({ group, body }) => ({ group, body: JSON.parse(body) })),
       receivers: this.#waiters.count(domain === undefined ? [name] : [name, domain]),
     };
   }
 
-  #getBuffers(names: string[], now: number): NamedBuffer[] {
-    return names.flatMap((name) => {
-      const buffer = this.#buffers.get(name);
-      buffer?.releaseExpired(now);
-      return buffer ? [{ queueKey: parseQueueName(name), buffer }] : [];
-    });
+  /** With those of its capabilities, which are parts of the queue of a domain. */
+  #getQueues(queueKey: QueueKey, now: number): FairQueue[] {
+    const name = formatQueueName(queueKey);
+    const within = this.#capabilityQueues.get(name);
+    const found: FairQueue[] = [];
+    for (const part of within ? [name, ...within] : [name]) {
+      const queue = this.#queues.get(part);
+      if (!queue) continue;
+      queue.releaseExpired(now);
+      found.push(queue);
+    }
+    return found;
+  }
+
+  /** A requester has one turn in a domain and all of its capabilities. */
+  #endTurn(queueKey: QueueKey, lane: string): void {
+    this.#turn += 1;
+    const own = formatQueueName(queueKey);
+    const domain = getDomainQueueName(queueKey) ?? own;
+    this.#queues.get(own)?.moveToBack(lane, this.#turn);
+    if (domain !== own) this.#queues.get(domain)?.moveToBack(lane, this.#turn);
+    for (const part of this.#capabilityQueues.get(domain) ?? [])
+      if (part !== own) this.#queues.get(part)?.moveToBack(lane, this.#turn);
   }
 
   delete(messages: ReceivedMessage[]): void {
     for (const { queueKey, receipt, body } of messages) {
-      const name = formatQueueName(queueKey);
-      const buffer = this.#buffers.get(name);
-      if (buffer?.delete(Number(receipt))) this.#wakeOne(queueKey, body);
+      const { seq, lane } = parseReceipt(receipt);
+      const queue = this.#queues.get(formatQueueName(queueKey));
+      if (queue?.delete(lane, seq)) this.#wakeOne(queueKey, body);
+      const { changes } = this.#delete.run(formatQueueName(queueKey, lane), seq);
+      if (!queue) continue;
+      queue.size -= Number(changes);
       // There is a queue per agent and instance.
-      if (buffer?.isEmpty) this.#closeBuffer(queueKey);
-      const { changes } = this.#delete.run(name, Number(receipt));
-      const size = (this.#sizes.get(name) ?? 0) - Number(changes);
-      if (size > 0) this.#sizes.set(name, size);
-      else this.#sizes.delete(name);
+      if (queue.isEmpty) this.#closeQueue(queueKey);
     }
   }
 
   release(messages: ReceivedMessage[]): void {
     for (const { queueKey, receipt, body } of messages) {
-      const name = formatQueueName(queueKey);
-      if (this.#buffers.get(name)?.release(Number(receipt))) this.#wakeOne(queueKey, body);
+      const { seq, lane } = parseReceipt(receipt);
+      if (this.#queues.get(formatQueueName(queueKey))?.release(lane, seq)) this.#wakeOne(queueKey, body);
     }
   }
 
   waitForMessage(queueKeys: QueueKey[], ms: number, { skip, signal }: ReceiveOptions): Promise<void> {
     const rest = sleep(this.#clock, Math.min(ms, MAX_WAIT_MS), signal);
-    const waiter = this.#waiters.add({ queueNames: queueKeys.map(formatQueueName), skip, sleep: rest });
+    const waiter = this.#waiters.add({
+      queueNames: queueKeys.map((queueKey) => formatQueueName(queueKey)),
+      skip,
+      sleep: rest,
+    });
     return waiter.sleep.done.finally(() => this.#waiters.delete(waiter));
   }
 
@@ -160,18 +182,22 @@ export class QueueStore {
     for (const queueKey of queueKeys) {
       this.#wakeOne(queueKey);
       for (const name of this.#capabilityQueues.get(formatQueueName(queueKey)) ?? [])
-        this.#wakeOne(parseQueueName(name));
+        this.#wakeOne(parseQueueName(name).queueKey);
     }
   }
 
-  #openBuffer(queueKey: QueueKey, hasMore: boolean): QueueBuffer {
+  #openQueue(queueKey: QueueKey): FairQueue {
     const name = formatQueueName(queueKey);
-    const buffer = new QueueBuffer((after, limit) => this.#readMessages(name, after, limit), hasMore);
-    this.#buffers.set(name, buffer);
+    const known = this.#queues.get(name);
+    if (known) return known;
+    const queue = new FairQueue(queueKey, (lane, after, limit) =>
+      this.#readMessages(formatQueueName(queueKey, lane), after, limit),
+    );
+    this.#queues.set(name, queue);
     const domain = getDomainQueueName(queueKey);
     if (domain !== undefined)
       this.#capabilityQueues.set(domain, (this.#capabilityQueues.get(domain) ?? new Set()).add(name));
-    return buffer;
+    return queue;
   }
 
   #readMessages(name: string, after: number, limit: number): QueuedMessage[] {
@@ -182,9 +208,9 @@ export class QueueStore {
     }));
   }
 
-  #closeBuffer(queueKey: QueueKey): void {
+  #closeQueue(queueKey: QueueKey): void {
     const name = formatQueueName(queueKey);
-    this.#buffers.delete(name);
+    this.#queues.delete(name);
     const domain = getDomainQueueName(queueKey);
     const within = domain === undefined ? undefined : this.#capabilityQueues.get(domain);
     within?.delete(name);
@@ -208,41 +234,9 @@ export class QueueStore {
   }
 }
 
-const formatQueueName = ({ project, kind, name, priority }: QueueKey): string =>
-  `${project}/${kind}/${name}/${priority}`;
-
-interface NamedBuffer {
-  queueKey: QueueKey;
-  buffer: QueueBuffer;
-}
-
-const takeOldest = (
-  buffers: NamedBuffer[],
-  until: number,
-  isLeft: (message: QueuedMessage) => boolean,
-): { message: QueuedMessage; from: QueueKey } | undefined => {
-  for (const { queueKey, buffer } of buffers.toSorted((a, b) => a.buffer.firstSeq - b.buffer.firstSeq)) {
-    const message = buffer.take(until, isLeft);
-    if (message) return { message, from: queueKey };
-  }
-  return undefined;
-};
-
-const QUEUE_NAME = /^(?<project>[^/]*)\/(?<kind>domain|agent|capability|relay)\/(?<name>.*)\/(?<priority>[^/]*)$/s;
-
-const parseQueueName = (name: string): QueueKey => {
-  const parts = QUEUE_NAME.exec(name)?.groups ?? {};
-  const priority = PRIORITIES.find((known) => known === parts.priority);
-  const kind = QUEUE_KINDS.find((known) => known === parts.kind);
-  if (!priority || !kind) throw new Error(`${name} is not the name of a queue`);
-  return { project: parts.project ?? '', kind, name: parts.name ?? '', priority };
-};
-
-const QUEUE_KINDS = ['domain', 'agent', 'capability', 'relay'] as const;
-
-const getDomainQueueName = ({ project, kind, name, priority }: QueueKey): string | undefined => {
-  const domain = kind === 'capability' ? getDomain(name) : undefined;
-  return domain === undefined ? undefined : formatQueueName({ project, kind: 'domain', name: domain, priority });
+const parseReceipt = (receipt: string): { seq: number; lane: string } => {
+  const at = receipt.indexOf('~');
+  return { seq: Number(receipt.slice(0, at)), lane: receipt.slice(at + 1) };
 };
 
 /**

@@ -4,7 +4,7 @@ import { DIALECTS } from '../../dialects/registry.ts';
 import type { Caller, RelayCaller } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { type IngestResult, ingestMessage, type ReceiveContext } from '../../ingest/ingest-message.ts';
-import { type BatchedMessage, computeTopologicalOrder } from '../../ingest/topological-order.ts';
+import type { BatchedMessage } from '../../ingest/topological-order.ts';
 import { ParleyError } from '../../kernel/errors.ts';
 import { toCanonicalId } from '../../kernel/ids.ts';
 import { boundedArray } from '../../kernel/json/bounded-schemas.ts';
@@ -164,6 +164,7 @@ export const receiveMessages = async (
     });
   }
   const called = messages.map(listCorrelationIds);
+  const { computeTopologicalOrder } = await import('../../ingest/topological-order.ts');
   const { order, findCycleContaining } = computeTopologicalOrder(called);
   const last = new Map<string, Promise<MessageResult>>();
   const results = new Map<number, Promise<MessageResult>>();

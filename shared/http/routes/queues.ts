@@ -43,6 +43,9 @@ const QueueView = z
     oldestWaitingSince: z.iso.datetime().optional(),
     inFlight: QueueCountView.describe('tasks of this queue that an agent holds'),
     waitingClaims: z.number().int().optional().describe('claims that wait for this queue. Absent on AWS'),
+    limits: z
+      .array(z.object({ key: z.string(), reason: z.enum(['concurrency', 'rate']), waiting: z.number().int() }))
+      .describe('limits for which tasks of this queue wait. `waiting` counts to 100 for each'),
     recent: z
       .object({
         arrivals: z.number().int().describe('tasks that came into the queue, for the first time or again'),
@@ -71,6 +74,7 @@ const toQueueView = (state: QueueState): z.output<typeof QueueView> => ({
   oldestWaitingSince: toIso(state.oldestWaitingSince),
   inFlight: toQueueCountView(state.inFlight),
   waitingClaims: state.waitingClaims,
+  limits: state.limits,
   recent: state.recent,
   priorities: state.priorities.map(({ priority, waiting, oldestWaitingSince }) => ({
     priority,

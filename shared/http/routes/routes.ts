@@ -17,6 +17,7 @@ import { graphRoutes } from './graphs.ts';
 import { homePageRoutes } from './home-page.ts';
 import { inboxRoutes } from './inbox.ts';
 import { keyRoutes, whoamiRoutes } from './keys.ts';
+import { limitRoutes } from './limits.ts';
 import { manifestRoutes } from './manifest.ts';
 import { createMcpRoutes } from './mcp.ts';
 import { messageRoutes } from './messages.ts';
@@ -47,6 +48,7 @@ export const routes: readonly Route[] = [
   ...scheduleRoutes,
   ...claimRoutes,
   ...queueRoutes,
+  ...limitRoutes,
   ...statisticsRoutes,
   ...inboxRoutes,
   ...sentMessageRoutes,

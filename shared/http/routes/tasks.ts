@@ -16,10 +16,18 @@ import { PRIORITIES } from '../../ports/queues.ts';
 import { answerTask } from '../../tasks/commands/answer-task.ts';
 import { cancelTask, releaseTask, renewLease, retryTask } from '../../tasks/commands/manage-task.ts';
 import { rerunTask } from '../../tasks/commands/rerun-task.ts';
+import { findBlocks } from '../../tasks/limits/limit-states.ts';
 import { canReadTask } from '../../tasks/queries/can-read-task.ts';
 import { getTask, isInProgress } from '../../tasks/queries/get-task.ts';
 import { buildTaskQuery } from '../../tasks/queries/list-tasks.ts';
-import { encodeTask, loadTaskView, TaskView, toPausedQueueView, toTaskView } from '../../tasks/queries/task-view.ts';
+import {
+  encodeTask,
+  loadTaskView,
+  TaskView,
+  toLimitBlockView,
+  toPausedQueueView,
+  toTaskView,
+} from '../../tasks/queries/task-view.ts';
 import { defineRoute, largeBodyLimit, type Route, waitQuery } from '../route.ts';
 import { artifactRoutes } from './artifacts.ts';
 import { changeBody, leaseSeconds, NoticesView, onBehalfOf, toLeaseMs } from './common-fields.ts';
@@ -56,9 +64,14 @@ export const taskRoutes: Route[] = [
     handle: async ({ deps, caller, query }) => {
       const { found, count, cursor } = await loadPage(deps, buildTaskQuery(caller, query), query);
       const paused = await getPausedQueues(deps, caller.project);
-      const tasks = found
-        .filter((task) => canReadTask(caller, task))
-        .map((task) => Object.assign(toTaskView(task), { pausedQueue: toPausedQueueView(paused, task) }));
+      const readable = found.filter((task) => canReadTask(caller, task));
+      const blocks = await findBlocks(deps, caller.project, readable);
+      const tasks = readable.map((task) =>
+        Object.assign(toTaskView(task), {
+          pausedQueue: toPausedQueueView(paused, task),
+          waitsForLimit: toLimitBlockView(blocks.get(task.id)),
+        }),
+      );
       return { status: 200, body: { tasks, count, cursor } };
     },
   }),

@@ -2,6 +2,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Item, Records, Ref } from '../../ports/records.ts';
 import { type ApiKey, isApiKey, MAX_KEYS_PER_AGENT, operatorKeyRef } from '../auth/api-key.ts';
 import { type CachedKeys, KeyWatchers } from '../auth/key-watchers.ts';
+import { type LimitRules, limitRulesRef, NO_LIMIT_RULES } from '../limit-rules.ts';
 import { NO_PAUSED_QUEUES, type PausedQueues, queuePausesRef } from '../queue-pauses.ts';
 import { type Tool, toolRef } from '../tools/tool.ts';
 import {
@@ -40,6 +41,8 @@ export interface Directory {
   invalidateDomain(project: string, domain: string): void;
   getPausedQueues(project: string): Promise<PausedQueues>;
   invalidatePausedQueues(project: string): void;
+  getLimitRules(project: string): Promise<LimitRules>;
+  invalidateLimitRules(project: string): void;
   getTool(project: string, name: string): Promise<Tool | undefined>;
   invalidateTool(project: string, name: string): void;
 }
@@ -58,6 +61,7 @@ export const createDirectory = (
   const operatorKeys = createTtlCache<ApiKey>(clock);
   const tools = createTtlCache<Tool>(clock);
   const pauses = createTtlCache<PausedQueues>(clock);
+  const limitRules = createTtlCache<LimitRules>(clock);
   const keys = new KeyWatchers(clock);
   const getAgent: Directory['getAgent'] = (project, id) =>
     agents.get(agentPk(project, id), () => loadAgent(records, project, id));
@@ -107,6 +111,9 @@ export const createDirectory = (
     getPausedQueues: async (project) =>
       (await pauses.get(project, () => loadPausedQueues(records, project))) ?? NO_PAUSED_QUEUES,
     invalidatePausedQueues: (project) => pauses.delete(project),
+    getLimitRules: async (project) =>
+      (await limitRules.get(project, () => loadLimitRules(records, project))) ?? NO_LIMIT_RULES,
+    invalidateLimitRules: (project) => limitRules.delete(project),
     getTool: (project, name) => {
       const ref = toolRef(project, name);
       return tools.get(ref.pk, () => records.get(ref));
@@ -129,6 +136,11 @@ const loadAgent = async (records: Records, project: string, id: string): Promise
 const loadPausedQueues = async (records: Records, project: string): Promise<PausedQueues> => {
   const { paused = NO_PAUSED_QUEUES } = (await records.get(queuePausesRef(project))) ?? {};
   return Object.keys(paused).length > 0 ? paused : NO_PAUSED_QUEUES;
+};
+
+const loadLimitRules = async (records: Records, project: string): Promise<LimitRules> => {
+  const { rules = NO_LIMIT_RULES } = (await records.get(limitRulesRef(project))) ?? {};
+  return Object.keys(rules).length > 0 ? rules : NO_LIMIT_RULES;
 };
 
 const isAgentRecord = (item: Item): item is Agent => item.sk === 'agent';

@@ -10,6 +10,7 @@ import {
 import { getActivePause } from '../../identity/agents/agent-control.ts';
 import { findAgent } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
+import { getLimitRules, resolveLimits } from '../../identity/limit-rules.ts';
 import { getPausedQueues } from '../../identity/queue-pauses.ts';
 import { awaitAll } from '../../kernel/concurrency.ts';
 import { ParleyError } from '../../kernel/errors.ts';
@@ -30,10 +31,11 @@ import {
   storeContent,
   withBlobCleanup,
 } from '../../storage/content.ts';
+import type { UpdateResult } from '../../storage/update-with-retry.ts';
 import { listOutputContents, pickExtraFields, type StoredOutput, storeArtifacts } from '../artifacts.ts';
 import { putQuestionId } from '../ids/question-ids.ts';
 import { canReadTask } from '../queries/can-read-task.ts';
-import { type Actor, buildRenewTransition } from '../transitions/holder-transitions.ts';
+import { type Actor, buildRenewTransition, isClaimOf } from '../transitions/holder-transitions.ts';
 import { type AlternativeHolders, findAlternativeHolders, isDecline } from '../transitions/reassign-task.ts';
 import { applyTo } from '../transitions/rules.ts';
 import { assertOutputFits, hasOutputSchemas } from './capability-schemas.ts';
@@ -70,6 +72,8 @@ export const applyReport = async (
   /** The artifacts that the stored ones are merged with. */
   let earlier: StoredArtifacts | undefined;
   let isStale = false;
+  const rules = await getLimitRules(deps, project);
+  let claimsPlace = false;
   const judge =
     ({ resolve }: ReportPlan, stored: StoredOutput = {}) =>
     (task: Task): Change | ParleyError | 'unchanged' => {
@@ -83,6 +87,14 @@ export const applyReport = async (
       isStale = computeFingerprint([current]) !== computeFingerprint([earlier]);
       earlier = current;
       return isStale ? 'unchanged' : mergeChanges(change, { set: { artifacts: stored.artifacts } });
+    };
+  /** A task with limits is claimed together with its places. */
+  const judgeUnlimited =
+    (judged: ReturnType<typeof judge>) =>
+    (task: Task): Change | ParleyError | 'unchanged' => {
+      const change = judged(task);
+      claimsPlace = isClaimOf(task, change) && resolveLimits(task, rules).length > 0;
+      return claimsPlace ? 'unchanged' : change;
     };
   const isChecked = output !== undefined && hasOutputSchemas(sender.agent);
   if (isChecked || (output && isStoredAsBlob(output)) || (artifacts && isStoredAsBlob(measureJson(artifacts)))) {
@@ -99,13 +111,29 @@ export const applyReport = async (
     const stored = await storeOutput(deps, project, taskId, { output, artifacts, earlier });
     const contents = listNewContents(stored, earlier);
     const plan = planReport(message, by, { stored, alternatives });
-    const done = await withBlobCleanup(deps.blobs, contents, () =>
-      updateTask(deps, project, taskId, withArtifacts(plan.optimisticChange, stored), judge(plan, stored)),
-    );
+    const judged = judge(plan, stored);
+    const done = await withBlobCleanup(deps.blobs, contents, async () => {
+      const change = withArtifacts(plan.optimisticChange, stored);
+      const updated = await updateTask(deps, project, taskId, change, judgeUnlimited(judged));
+      return claimsPlace ? await claimWithReport(deps, updated, judged) : updated;
+    });
     if (done.outcome === 'unchanged') await deleteOrphans(deps.blobs, contents, listOutputContents(done.record));
     if (!isStale) return { duplicate, task: done.outcome === 'changed' ? done.after : done.record };
   }
   throw new ParleyError('conflict', `The artifacts of the task ${calledId} change all the time. Try again.`);
+};
+
+/** Refused where the limits have no place for the task. */
+const claimWithReport = async (
+  deps: Deps,
+  unclaimed: UpdateResult<Task>,
+  judge: (task: Task) => Change | ParleyError | 'unchanged',
+): Promise<UpdateResult<Task>> => {
+  const { claimLimited, limitReachedError } = await import('../limits/claim-limited.ts');
+  const { project, id } = unclaimed.outcome === 'changed' ? unclaimed.after : unclaimed.record;
+  const done = await claimLimited(deps, project, id, judge);
+  if (done.outcome === 'blocked') throw limitReachedError({ id }, done.block);
+  return done;
 };
 
 const withArtifacts = (change: Change | undefined, { artifacts }: StoredOutput): Change | undefined =>

@@ -4,6 +4,7 @@ import { agentPk, type RegisteredAgent } from '../../identity/agents/agent.ts';
 import { getActivePause } from '../../identity/agents/agent-control.ts';
 import { recordInstanceActivity } from '../../identity/agents/agent-instances.ts';
 import type { Deps } from '../../identity/deps.ts';
+import { getLimitRules, hasInheritedRules } from '../../identity/limit-rules.ts';
 import { findQueuePause, getPausedQueues, NO_PAUSED_QUEUES, type PausedQueues } from '../../identity/queue-pauses.ts';
 import { isPermanent, ParleyError } from '../../kernel/errors.ts';
 import { isObject, type Json, type JsonObject } from '../../kernel/json/json.ts';
@@ -202,8 +203,14 @@ const claimReceivedMessages = async (
   received: ReceivedMessage[],
   named: ClaimIdentity,
 ): Promise<Task[]> => {
+  // Their tasks may have limits that they do not name.
+  const mayInherit = received.length > 0 && hasInheritedRules(await getLimitRules(deps, registered.agent.project));
   const outcomes = await Promise.allSettled(
-    received.map((message) => claimByQueueMessage(deps, registered, message, named)),
+    received.map((message) =>
+      mayInherit || isLimited(message)
+        ? claimWithinLimits(deps, registered, message, named)
+        : claimByQueueMessage(deps, registered, message, named),
+    ),
   );
   const settled = received.filter((_, index) => {
     const outcome = outcomes[index];
@@ -223,22 +230,51 @@ const claimReceivedMessages = async (
 const claimByQueueMessage = async (
   deps: Deps,
   registered: RegisteredAgent,
-  { queueKey, body }: ReceivedMessage,
-  { claimId, instance, leaseMs: wantedMs, dialect, prepare }: ClaimIdentity,
+  message: ReceivedMessage,
+  named: ClaimIdentity,
 ): Promise<Task> => {
-  const { taskId, queueGeneration, due } = parseQueueBody(body);
-  const { leaseMs } = prepare ? await prepare(taskId) : { leaseMs: wantedMs };
   const { project } = registered.agent;
-  // Before the claim: the holder needs the alias for its reports.
-  await ensureAlias(deps, project, getReaderDialect(registered, dialect), taskId);
-  // A condition holds a hundred values, and an agent may have more capabilities.
-  const by = { ...toActor(deps, registered), capabilities: queueKey.kind === 'capability' ? [queueKey.name] : [] };
+  const { taskId, due, by, parameters } = await prepareClaim(deps, registered, message, named);
   const optimisticChange = toConditionalUpdate(
-    buildClaimTransition({ project, id: taskId }, by, { queueGeneration, due, claimId, instance, leaseMs }),
+    buildClaimTransition({ project, id: taskId }, by, { ...parameters, due }),
   );
   const done = await updateTask(deps, project, taskId, optimisticChange, (task) =>
-    applyTo(task, buildClaimTransition(task, by, { queueGeneration, due: task.due, claimId, instance, leaseMs })),
+    applyTo(task, buildClaimTransition(task, by, { ...parameters, due: task.due })),
   );
+  if (done.outcome === 'unchanged') throw new Error('a claim always changes its task');
+  return done.after;
+};
+
+const prepareClaim = async (
+  deps: Deps,
+  registered: RegisteredAgent,
+  { queueKey, body }: ReceivedMessage,
+  { claimId, instance, leaseMs: wantedMs, dialect, prepare }: ClaimIdentity,
+) => {
+  const { taskId, queueGeneration, due } = parseQueueBody(body);
+  const { leaseMs } = prepare ? await prepare(taskId) : { leaseMs: wantedMs };
+  // Before the claim: the holder needs the alias for its reports.
+  await ensureAlias(deps, registered.agent.project, getReaderDialect(registered, dialect), taskId);
+  // A condition holds a hundred values, and an agent may have more capabilities.
+  const by = { ...toActor(deps, registered), capabilities: queueKey.kind === 'capability' ? [queueKey.name] : [] };
+  return { taskId, due, by, parameters: { queueGeneration, claimId, instance, leaseMs } };
+};
+
+const isLimited = ({ body }: ReceivedMessage): boolean => isObject(body) && body.isLimited === true;
+
+/** What has no place is left out of its queue, and comes back when there is one. */
+const claimWithinLimits = async (
+  deps: Deps,
+  registered: RegisteredAgent,
+  message: ReceivedMessage,
+  named: ClaimIdentity,
+): Promise<Task> => {
+  const { claimLimited, limitReachedError } = await import('../limits/claim-limited.ts');
+  const { taskId, by, parameters } = await prepareClaim(deps, registered, message, named);
+  const done = await claimLimited(deps, registered.agent.project, taskId, (task) =>
+    applyTo(task, buildClaimTransition(task, by, { ...parameters, due: task.due })),
+  );
+  if (done.outcome === 'blocked') throw limitReachedError({ id: taskId }, done.block, !done.isListed);
   if (done.outcome === 'unchanged') throw new Error('a claim always changes its task');
   return done.after;
 };
@@ -250,10 +286,12 @@ export const claimTask = async (
   { project, id, queueGeneration }: Task,
   { instance, leaseMs }: Pick<ClaimOptions, 'instance' | 'leaseMs'>,
 ): Promise<Task> => {
+  const { claimLimited, limitReachedError } = await import('../limits/claim-limited.ts');
   const by = toActor(deps, registered);
-  const done = await updateTask(deps, project, id, undefined, (task) =>
+  const done = await claimLimited(deps, project, id, (task) =>
     applyTo(task, buildClaimTransition(task, by, { queueGeneration, due: task.due, instance, leaseMs })),
   );
+  if (done.outcome === 'blocked') throw limitReachedError({ id }, done.block);
   if (done.outcome === 'unchanged') throw new Error('a claim always changes its task');
   return done.after;
 };

@@ -3,6 +3,7 @@ import { DIALECT_NAMES, getInboxMode } from '../../dialects/registry.ts';
 import { type Agent, canServe, type InboxMode } from '../../identity/agents/agent.ts';
 import { type Caller, findAgent } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
+import { getLimitRules, resolveLimits, type TaskLimit } from '../../identity/limit-rules.ts';
 import { ParleyError } from '../../kernel/errors.ts';
 import { assertMaxSize, type Json, type MeasuredJson } from '../../kernel/json/json.ts';
 import { DAY_MS } from '../../kernel/retention.ts';
@@ -10,6 +11,7 @@ import { assertSameRequest } from '../../kernel/same-request.ts';
 import { createChildSpan, findParentSpan, inheritTrace, type Trace } from '../../kernel/trace.ts';
 import { batchEndedError, batchRef } from '../../model/batch.ts';
 import type { TaskRequestCommand } from '../../model/command.ts';
+import { limitedIndexKey } from '../../model/limit.ts';
 import { type Task, taskRef, timeOrderedKey, unacknowledgedKey, undeclaredListKey } from '../../model/task.ts';
 import { toIso } from '../../ports/clock.ts';
 import { equals } from '../../ports/conditions.ts';
@@ -28,7 +30,6 @@ import {
   buildWaitingFields,
   findOpenDependencies,
 } from '../dependencies/reconcile-dependencies.ts';
-import { buildRecipientShortId, buildRequesterShortId } from '../ids/short-ids.ts';
 import { computeFirstCheckAt, inboxKey } from '../transitions/end-and-requeue.ts';
 import { checkInput } from './capability-schemas.ts';
 import { buildRememberedId } from './deduplicate.ts';
@@ -76,7 +77,9 @@ export const createTask = async (
   const output = brought && (await storeContent(deps, project, request.taskId, brought));
   const contents = [input, output];
   const requester = await findAgent(deps, project, request.from);
-  const open = buildTask(deps, { project, dialect, request, input, trace, origin, requester: requester?.agent });
+  const limits = resolveLimits({ ...request, domain: origin.destination.domain }, await getLimitRules(deps, project));
+  const about = { project, dialect, request, input, trace, origin, requester: requester?.agent, limits };
+  const open = buildTask(deps, about);
   const task = output ? toCompletedTask(open, output, deps.config.tasks.retentionMs) : open;
   const [created] = await Promise.all([
     withBlobCleanup(deps.blobs, contents, () => writeTask(deps, task, origin, guard)),
@@ -189,6 +192,7 @@ const resolveRequest = async (
 /** An existing short id is as good. */
 const putShortIds = async (deps: Deps, task: NewItem<Task>, { sequenceInfo }: TaskRequestCommand): Promise<void> => {
   if (!sequenceInfo) return;
+  const { buildRecipientShortId, buildRequesterShortId } = await import('../ids/short-ids.ts');
   const naming = { to: sequenceInfo.to, sentAt: sequenceInfo.at, now: task.createdAt };
   await Promise.all(
     [buildRequesterShortId, buildRecipientShortId].map((name) => deps.records.create(name(task, naming), deps.newId())),
@@ -249,6 +253,8 @@ interface NewTaskInput {
   origin: ResolvedRequest;
   /** Absent if it is no longer registered. */
   requester: Agent | undefined;
+  /** Those that it names, and those that it inherits. */
+  limits: readonly TaskLimit[];
 }
 
 const buildTask = (
@@ -265,6 +271,7 @@ const buildTask = (
       openDependencies,
     },
     requester,
+    limits: [limit],
   }: NewTaskInput,
 ): NewItem<Task> => {
   const now = deps.clock.now();
@@ -277,7 +284,7 @@ const buildTask = (
   const asked = request.trace ?? trace;
   const { traceparent, tracestate } = createChildSpan(inheritTrace(asked, parent));
   const fromNats = requester?.transport === 'nats' && !request.batchMembership ? true : undefined;
-  return {
+  const task: NewItem<Task> = {
     pk: taskRef(project, request.taskId).pk,
     sk: 'task',
     project,
@@ -307,6 +314,7 @@ const buildTask = (
     attempt: 0,
     maxAttempts: request.maxAttempts ?? maxAttempts,
     retry: request.retry,
+    limits: request.limits,
     input,
     extensions: request.extensions,
     auditEntry: request.auditEntry,
@@ -333,4 +341,7 @@ const buildTask = (
     ...buildDelayFields(startsAt, now),
     ...buildWaitingFields(openDependencies, now),
   };
+  // Whoever makes room finds it there. Where it cannot be claimed yet, the claim that finds no place lists it.
+  const isClaimable = task.status === 'requested' && task.notBefore === undefined && task.byHolder === undefined;
+  return limit && isClaimable ? { ...task, byHolder: limitedIndexKey(task, limit.key) } : task;
 };

@@ -24,17 +24,25 @@ const buildQueueMessage = (task: Task): QueueMessage => ({
   group: task.id,
   dedupId: `${task.id}#${task.queueGeneration}#${task.requeueCount}`,
   at: task.queuedAt,
+  share: { requester: task.from, ...(task.conversation !== undefined && { conversation: task.conversation }) },
   body: {
     taskId: task.id,
     queueGeneration: task.queueGeneration,
     due: task.due ?? task.deadline,
     bytes: 'blob' in task.input ? task.input.bytes : 0,
+    ...(task.limits && { isLimited: true }),
     ...(task.to === undefined && task.delegationChain && { delegationChain: task.delegationChain }),
     ...(task.declinedBy && { declinedBy: task.declinedBy }),
     // A receive from a domain may have to leave it out.
     ...(task.to === undefined && task.routingCapability && { capability: task.routingCapability }),
   },
 });
+
+/** Once for each cause: the first message of the task may be gone. Beside it, so that neither waits for the other. */
+export const buildStartMessage = (task: Task, cause: string): QueueMessage => {
+  const message = buildQueueMessage(task);
+  return { ...message, group: `${task.id}#start`, dedupId: `${message.dedupId}#start#${cause}` };
+};
 
 /**
  * Queues at once what the dispatcher will queue anyway, under the same deduplication id. If it fails, the dispatcher does it.

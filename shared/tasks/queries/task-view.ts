@@ -8,12 +8,14 @@ import type { JsonObject } from '../../kernel/json/json.ts';
 import { pickTraceFields } from '../../kernel/trace.ts';
 import { buildOutcome, buildQuestion, formatExpiry } from '../../model/delivery.ts';
 import { buildTimeline, type HistoryEntry } from '../../model/history.ts';
+import type { LimitBlock } from '../../model/limit.ts';
 import { isOpen, TASK_STATUSES, type Task, type TaskStatus, toQueueKey } from '../../model/task.ts';
 import { toIso } from '../../ports/clock.ts';
 import { PRIORITIES } from '../../ports/queues.ts';
 import { loadContent } from '../../storage/content.ts';
 import { loadArtifactViews } from '../artifacts.ts';
 import { listLinks } from '../dependencies/link-fanout.ts';
+import { findBlocks } from '../limits/limit-states.ts';
 
 const time = z.iso.datetime().optional();
 const anyValue = z.unknown();
@@ -36,6 +38,20 @@ export const toPausedQueueView = (paused: PausedQueues, task: Task): z.output<ty
   const pause = task.status === 'requested' ? findQueuePause(paused, toQueueKey(task)) : undefined;
   return pause && { id: pause.queue, by: pause.by, reason: pause.reason, since: toIso(pause.since) };
 };
+
+const LimitBlockView = z
+  .object({
+    key: z.string(),
+    reason: z.enum(['concurrency', 'rate']),
+    concurrency: z.number().int().optional(),
+    running: z.number().int().optional(),
+    rate: z.object({ starts: z.number().int(), seconds: z.number().int() }).optional(),
+    nextStartAt: z.iso.datetime().optional(),
+  })
+  .meta({ id: 'LimitBlock' });
+
+export const toLimitBlockView = (block: LimitBlock | undefined): z.output<typeof LimitBlockView> | undefined =>
+  block && { ...block, nextStartAt: toIso(block.nextStartAt) };
 
 /** A Task Format response with more fields. */
 export const TaskView = z
@@ -84,6 +100,11 @@ export const TaskView = z
     retryReason: z.string().optional().describe('of the last retry by hand'),
     operationId: z.string().optional().describe('the bulk operation that cancelled or retried it last'),
     pausedQueue: PausedQueueView.optional().describe('set while the task waits in a queue that is paused'),
+    limits: z
+      .array(z.looseObject({ key: z.string() }))
+      .optional()
+      .describe('the limits that it names'),
+    waitsForLimit: LimitBlockView.optional().describe('set while a limit has no place for the task'),
     deadLettered: z.boolean().describe('whether the task is a dead letter'),
     traceparent: z.string(),
     tracestate: z.string().optional(),
@@ -155,6 +176,7 @@ export const toTaskView = (task: Task): TaskView => ({
   cancelReason: task.cancelReason,
   retryReason: task.retryReason,
   operationId: task.operationId,
+  limits: task.limits?.map((limit) => ({ ...limit })),
   deadLettered: task.status === 'failed' || task.status === 'expired',
   ...pickTraceFields(task),
 });
@@ -190,7 +212,8 @@ export const loadTaskView = async (deps: Deps, task: Task, entries: HistoryEntry
   ]);
   const history = buildTimeline(task, entries).map((line) => ({ ...line, at: toIso(line.at) }));
   const pausedQueue = toPausedQueueView(await getPausedQueues(deps, project), task);
-  return Object.assign(toTaskView(task), { pausedQueue, payload, artifacts, result, subtasks, history });
+  const waitsForLimit = toLimitBlockView((await findBlocks(deps, project, [task])).get(id));
+  return Object.assign(toTaskView(task), { pausedQueue, waitsForLimit, payload, artifacts, result, subtasks, history });
 };
 
 const listChildIds = async (deps: Deps, task: Task): Promise<string[]> =>

@@ -115,6 +115,14 @@ export const buildClaimTransition = (
   };
 };
 
+/** Whether the change gives an unclaimed task a holder who goes on with it. */
+export const isClaimOf = (task: Task, change: Change | ParleyError | 'unchanged'): change is Change =>
+  task.status === 'requested' &&
+  change !== 'unchanged' &&
+  !(change instanceof Error) &&
+  ASSIGNED_STATUSES.has(change.set?.status);
+const ASSIGNED_STATUSES = new Set<unknown>(['claimed', 'in_progress', 'input_required'] satisfies Task['status'][]);
+
 /** Limited by the configuration. */
 const capEstimateMs = ({ limits }: Actor, estimateMs = 0): number => Math.min(estimateMs, limits.maxLeaseMs);
 

@@ -1,4 +1,5 @@
 import { DAY_MS } from '../../kernel/retention.ts';
+import { limitedListKey } from '../../model/limit.ts';
 import { capByAnswer, countSpentAttempts, type Task, type TaskError } from '../../model/task.ts';
 import { type Change, equals, mergeChanges } from '../../ports/conditions.ts';
 import {
@@ -101,7 +102,8 @@ const computeHalfway = (task: Task, look: number, now: number): number => {
   const { status, to, domain, routingCapability, deliveryTarget, byHolder, notBefore, queuedAt, deadline } = task;
   const isInDomain =
     status === 'requested' && to === undefined && domain !== undefined && routingCapability === undefined;
-  if (!isInDomain || deliveryTarget || byHolder !== undefined || notBefore !== undefined) return look;
+  const isListedElsewhere = byHolder !== undefined && !byHolder.pk.startsWith(limitedListKey(task.project, ''));
+  if (!isInDomain || deliveryTarget || isListedElsewhere || notBefore !== undefined) return look;
   const half = queuedAt + Math.ceil((deadline - queuedAt) / 2);
   return Math.min(look, now < half ? half : now + Math.max(SHORTEST_LOOK_MS, Math.ceil((deadline - now) / 2)));
 };

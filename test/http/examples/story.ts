@@ -92,6 +92,11 @@ export const tellStory = async (parley: TestParley, send: Send): Promise<void> =
   await send(editor, 'sendMessages', { body: { ...TIDES, id: BRIEFING, priority: 'high', ttlSeconds: 600 } });
   await send(editor, 'getTask', { params: { id: BRIEFING }, query: { wait: '0' } });
   await send(editor, 'listQueues', { query: { capability: 'research' } });
+  const limit = { params: { key: 'search-api' } };
+  await send(admin, 'setLimit', { ...limit, body: { concurrency: 5, rate: { starts: 100, seconds: 60 } } });
+  await send(admin, 'getLimit', limit);
+  await send(admin, 'listLimits', {});
+  await send(admin, 'removeLimit', limit);
   await send(researcher, 'claimTasks', { body: { max: 1, wait: 20, claimId: 'claim-1' } });
   const step = { id: BRIEFING, name: 'collect' };
   await send(researcher, 'putStep', { params: step, body: { value: { sources: 3 }, attempt: 1 } });

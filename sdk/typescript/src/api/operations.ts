@@ -120,6 +120,8 @@ export interface Operations {
   getHealth: { args: Record<never, never>; result: Schemas['Health'] };
   /** Get a page for people that says what this is, and where to go on */
   getHomePage: { args: Record<never, never>; result: string };
+  /** Get a limit: who has its places, and how many tasks wait */
+  getLimit: { args: { key: string }; result: Schemas['Limit'] };
   /** Get a direct message with its content and state */
   getMessage: { args: { from: string; id: string; timestamp?: string }; result: Schemas['GetMessageResponse'] };
   /** Get the metrics of the project in the text format of Prometheus. On AWS they are in CloudWatch instead */
@@ -176,6 +178,8 @@ export interface Operations {
   listGraphs: { args: { status?: string; requester?: string; conversation?: string; since?: string; until?: string; limit?: number; cursor?: string; count?: 'true' }; result: Schemas['ListGraphsResponse'] };
   /** List the keys of operators and relays, or those of an agent. An agent sees its own */
   listKeys: { args: { agent?: string }; result: Schemas['ListKeysResponse'] };
+  /** List the limits that are set, and the keys that tasks named lately, by key */
+  listLimits: { args: { limit?: number; cursor?: string }; result: Schemas['ListLimitsResponse'] };
   /** List bulk operations, newest first */
   listOperations: { args: { kind?: 'cancel' | 'retry'; status?: string; since?: string; until?: string; limit?: number; cursor?: string; count?: 'true' }; result: Schemas['ListOperationsResponse'] };
   /** List the projects by name. Keys of other projects than `default` see their own */
@@ -230,6 +234,8 @@ export interface Operations {
   removeAgent: { args: { id: string }; result: undefined };
   /** Remove a key, which stops working */
   removeKey: { args: { name: string; agent?: string }; result: undefined };
+  /** Remove a limit that an operator set. What the configuration or a task says holds again */
+  removeLimit: { args: { key: string }; result: undefined };
   /** Remove a project that a call created and that is empty. Its keys stop working at once */
   removeProject: { args: { name: string }; result: undefined };
   /** Remove a schedule. Its tasks stay */
@@ -274,6 +280,8 @@ export interface Operations {
   runSchedule: { args: { id: string }; result: Schemas['Task'] };
   /** Send one message of any dialect, or several as `{"messages": […]}`. With `wait`, a single request is answered with its outcome */
   sendMessages: { args: { wait?: number; body: Schemas['SendMessagesRequest'] }; result: Schemas['SendMessagesResponse'] | Schemas['AcceptedMessage'] };
+  /** Set a limit, for tasks that name its key, and with `requester:`, `domain:` or `capability:` for all of these */
+  setLimit: { args: { key: string; body: Schemas['SetLimitRequest'] }; result: Schemas['Limit'] };
   /** Start a leased turn */
   startTurn: { args: { agent_turn_id: string; body: Schemas['StartTurnRequest'] }; result: Schemas['AdvanceResult'] };
   /** Record a step of a turn */
@@ -347,6 +355,7 @@ export const OPERATIONS: { readonly [Name in keyof Operations]: string } = {
   getGraph: 'GET /v1/graphs/{id}',
   getHealth: 'GET /healthz',
   getHomePage: 'GET / text',
+  getLimit: 'GET /v1/limits/{key}',
   getMessage: 'GET /v1/messages/{from}/{id}',
   getMetrics: 'GET /metrics text',
   getOpenApi: 'GET /openapi.json',
@@ -375,6 +384,7 @@ export const OPERATIONS: { readonly [Name in keyof Operations]: string } = {
   listGaps: 'GET /v1/gaps',
   listGraphs: 'GET /v1/graphs',
   listKeys: 'GET /v1/keys',
+  listLimits: 'GET /v1/limits',
   listOperations: 'GET /v1/operations',
   listProjects: 'GET /v1/projects',
   listQueues: 'GET /v1/queues',
@@ -402,6 +412,7 @@ export const OPERATIONS: { readonly [Name in keyof Operations]: string } = {
   releaseTask: 'POST /v1/tasks/{id}/release',
   removeAgent: 'DELETE /v1/agents/{id}',
   removeKey: 'DELETE /v1/keys/{name}',
+  removeLimit: 'DELETE /v1/limits/{key}',
   removeProject: 'DELETE /v1/projects/{name}',
   removeSchedule: 'DELETE /v1/schedules/{id}',
   removeTool: 'DELETE /v1/tools/{name}',
@@ -424,6 +435,7 @@ export const OPERATIONS: { readonly [Name in keyof Operations]: string } = {
   rotateProjectKey: 'POST /v1/projects/{name}/key',
   runSchedule: 'POST /v1/schedules/{id}/run',
   sendMessages: 'POST /v1/messages',
+  setLimit: 'PUT /v1/limits/{key}',
   startTurn: 'POST /v1/turns/{agent_turn_id}/start',
   stepTurn: 'POST /v1/turns/{agent_turn_id}/step',
   stopOperation: 'POST /v1/operations/{id}/stop',

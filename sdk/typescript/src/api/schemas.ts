@@ -17,6 +17,17 @@ export interface Schemas {
     ttlSeconds?: number;
     /** the task is queued at this time, and its time to live begins then */
     notBefore?: string;
+    /** the task waits while its keys have no place for it */
+    limits?: {
+      key: string;
+      /** how many tasks of the key run at once */
+      concurrency?: number;
+      /** how many tasks of the key start in any stretch of so many seconds */
+      rate?: {
+        starts: number;
+        seconds: number;
+      };
+    }[];
     conversation?: string;
     user?: string;
     /** the task that this is a part of */
@@ -149,7 +160,7 @@ export interface Schemas {
     title: string;
     status: number;
     detail: string;
-    code: 'invalid_json' | 'invalid_message' | 'invalid_request' | 'invalid_params' | 'address_forbidden' | 'unknown_dialect' | 'unknown_type' | 'unsupported_version' | 'unauthorized' | 'forbidden' | 'key_exists' | 'key_not_found' | 'from_mismatch' | 'bad_signature' | 'not_writer' | 'not_eligible' | 'channel_forbidden' | 'not_found' | 'agent_not_found' | 'box_not_found' | 'card_not_found' | 'consumer_not_found' | 'project_not_found' | 'batch_not_found' | 'graph_not_found' | 'task_not_found' | 'tool_not_found' | 'turn_not_found' | 'method_not_allowed' | 'request_timeout' | 'agent_removed' | 'agent_paused' | 'agent_stopped' | 'queue_paused' | 'already_claimed' | 'project_configured' | 'project_not_empty' | 'project_removed' | 'ambiguous_id' | 'box_full' | 'box_read_only' | 'claim_in_progress' | 'batch_ended' | 'graph_ended' | 'id_reserved' | 'call_in_progress' | 'id_reused' | 'not_holder' | 'not_retryable' | 'not_running' | 'not_waiting' | 'retry_pending' | 'stale_attempt' | 'stale_receipt' | 'stale_turn' | 'cancelled' | 'task_ended' | 'task_expired' | 'task_waiting' | 'waiting_for_input' | 'content_damaged' | 'too_large' | 'expectation_failed' | 'capability_not_found' | 'delegation_cycle' | 'task_graph_cycle' | 'protocol_violation' | 'recursion_depth_exceeded' | 'unknown_agent' | 'unknown_box' | 'unknown_card' | 'unknown_dependency' | 'unknown_domain' | 'fabrication_detected' | 'no_common_version' | 'inbox_full' | 'rate_limited' | 'too_many_in_flight' | 'too_many_waits' | 'headers_too_large' | 'internal' | 'unreachable' | 'webhook_not_found' | 'conflict' | 'overloaded' | 'storage_full' | 'storage_unavailable';
+    code: 'invalid_json' | 'invalid_message' | 'invalid_request' | 'invalid_params' | 'address_forbidden' | 'unknown_dialect' | 'unknown_type' | 'unsupported_version' | 'unauthorized' | 'forbidden' | 'key_exists' | 'key_not_found' | 'from_mismatch' | 'bad_signature' | 'not_writer' | 'not_eligible' | 'channel_forbidden' | 'not_found' | 'agent_not_found' | 'box_not_found' | 'card_not_found' | 'consumer_not_found' | 'project_not_found' | 'batch_not_found' | 'graph_not_found' | 'task_not_found' | 'tool_not_found' | 'turn_not_found' | 'method_not_allowed' | 'request_timeout' | 'agent_removed' | 'agent_paused' | 'agent_stopped' | 'queue_paused' | 'limit_reached' | 'already_claimed' | 'project_configured' | 'project_not_empty' | 'project_removed' | 'ambiguous_id' | 'box_full' | 'box_read_only' | 'claim_in_progress' | 'batch_ended' | 'graph_ended' | 'id_reserved' | 'call_in_progress' | 'id_reused' | 'not_holder' | 'not_retryable' | 'not_running' | 'not_waiting' | 'retry_pending' | 'stale_attempt' | 'stale_receipt' | 'stale_turn' | 'cancelled' | 'task_ended' | 'task_expired' | 'task_waiting' | 'waiting_for_input' | 'content_damaged' | 'too_large' | 'expectation_failed' | 'capability_not_found' | 'delegation_cycle' | 'task_graph_cycle' | 'protocol_violation' | 'recursion_depth_exceeded' | 'unknown_agent' | 'unknown_box' | 'unknown_card' | 'unknown_dependency' | 'unknown_domain' | 'fabrication_detected' | 'no_common_version' | 'inbox_full' | 'rate_limited' | 'too_many_in_flight' | 'too_many_waits' | 'headers_too_large' | 'internal' | 'unreachable' | 'webhook_not_found' | 'conflict' | 'overloaded' | 'storage_full' | 'storage_unavailable';
     retryable: boolean;
     issues?: {
       path: string;
@@ -264,6 +275,13 @@ export interface Schemas {
     operationId?: string;
     /** set while the task waits in a queue that is paused */
     pausedQueue?: Schemas['PausedQueue'];
+    /** the limits that it names */
+    limits?: {
+      key: string;
+      [field: string]: unknown;
+    }[];
+    /** set while a limit has no place for the task */
+    waitsForLimit?: Schemas['LimitBlock'];
     /** whether the task is a dead letter */
     deadLettered: boolean;
     traceparent: string;
@@ -287,6 +305,17 @@ export interface Schemas {
     by: string;
     reason?: string;
     since: string;
+  };
+  LimitBlock: {
+    key: string;
+    reason: 'concurrency' | 'rate';
+    concurrency?: number;
+    running?: number;
+    rate?: {
+      starts: number;
+      seconds: number;
+    };
+    nextStartAt?: string;
   };
   Count: {
     value: number;
@@ -363,6 +392,13 @@ export interface Schemas {
     operationId?: string;
     /** set while the task waits in a queue that is paused */
     pausedQueue?: Schemas['PausedQueue'];
+    /** the limits that it names */
+    limits?: {
+      key: string;
+      [field: string]: unknown;
+    }[];
+    /** set while a limit has no place for the task */
+    waitsForLimit?: Schemas['LimitBlock'];
     /** whether the task is a dead letter */
     deadLettered: boolean;
     traceparent: string;
@@ -466,6 +502,13 @@ export interface Schemas {
     operationId?: string;
     /** set while the task waits in a queue that is paused */
     pausedQueue?: Schemas['PausedQueue'];
+    /** the limits that it names */
+    limits?: {
+      key: string;
+      [field: string]: unknown;
+    }[];
+    /** set while a limit has no place for the task */
+    waitsForLimit?: Schemas['LimitBlock'];
     /** whether the task is a dead letter */
     deadLettered: boolean;
     traceparent: string;
@@ -912,6 +955,17 @@ export interface Schemas {
       priority?: 'critical' | 'high' | 'normal' | 'low';
       /** how long the task may wait for a claim */
       ttlSeconds?: number;
+      /** the task waits while its keys have no place for it */
+      limits?: {
+        key: string;
+        /** how many tasks of the key run at once */
+        concurrency?: number;
+        /** how many tasks of the key start in any stretch of so many seconds */
+        rate?: {
+          starts: number;
+          seconds: number;
+        };
+      }[];
       conversation?: string;
       user?: string;
       retry?: {
@@ -1011,6 +1065,12 @@ export interface Schemas {
     };
     /** claims that wait for this queue. Absent on AWS */
     waitingClaims?: number;
+    /** limits for which tasks of this queue wait. `waiting` counts to 100 for each */
+    limits: ({
+      key: string;
+      reason: 'concurrency' | 'rate';
+      waiting: number;
+    })[];
     /** in the last 5 minutes and the present one. Absent where there are too many queues */
     recent?: {
       /** tasks that came into the queue, for the first time or again */
@@ -1039,6 +1099,47 @@ export interface Schemas {
   PausedQueueResult: {
     id: string;
     paused: boolean;
+  };
+  Limit: {
+    key: string;
+    concurrency?: number;
+    /** how many tasks of the key start in any stretch of so many seconds */
+    rate?: {
+      starts: number;
+      seconds: number;
+    };
+    /** who says the numbers. With `tasks`, each task says its own */
+    source: 'operator' | 'configuration' | 'tasks';
+    setBy?: string;
+    setAt?: string;
+    /** tasks that have a place of this key now */
+    running: number;
+    /** when the rate lets the next task start, if not now */
+    nextStartAt?: string;
+    /** unclaimed tasks with this key. It counts to 100 */
+    waiting: {
+      value: number;
+      isExact: boolean;
+    };
+    /** who has the places, the first 100 */
+    holders: {
+      taskId: string;
+      agent?: string;
+      since?: string;
+    }[];
+  };
+  ListLimitsResponse: {
+    limits: Schemas['Limit'][];
+    cursor?: string;
+  };
+  SetLimitRequest: {
+    /** how many tasks of the key run at once */
+    concurrency?: number;
+    /** how many tasks of the key start in any stretch of so many seconds */
+    rate?: {
+      starts: number;
+      seconds: number;
+    };
   };
   Percentiles: {
     count: number;
