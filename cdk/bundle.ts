@@ -1,20 +1,26 @@
 import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { join, parse } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { type BuildOptions, build, type Plugin } from 'esbuild';
 import { buildConsole } from '../console/build.ts';
+import type { Config } from '../shared/config/config.ts';
 import { ESBUILD_OPTIONS } from '../shared/kernel/esbuild-options.ts';
+import { CONFIG_MODULE, writeConfigModules } from './config-module.ts';
 import { FUNCTION_NAMES } from './function-specs.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const DIST = join(ROOT, 'dist');
 const BUNDLE_FOLDER = join(DIST, 'functions');
 
-const replaceConfigPlugin = (file: string): Plugin => ({
-  name: 'another-configuration',
+const CONFIG_FILE = join(ROOT, 'parley.config.ts');
+
+/** A function has the values alone: the schema that checks them is 20 KB, and takes its time at each cold start. */
+const separateConfigPlugin: Plugin = {
+  name: 'configuration-apart',
   setup: ({ onResolve }) => {
-    onResolve({ filter: /\/parley\.config\.ts$/ }, ({ importer }) => (importer === file ? undefined : { path: file }));
+    onResolve({ filter: /\/parley\.config\.ts$/ }, () => ({ path: `./${CONFIG_MODULE}`, external: true }));
   },
-});
+};
 
 const OPTIONS = {
   ...ESBUILD_OPTIONS,
@@ -178,17 +184,19 @@ const separateBundlePlugin = (found: Set<string>): Plugin => ({
   },
 });
 
-const bundleFunction = async (name: string, folder: string, plugins: Plugin[]): Promise<void> => {
+/** Returns what it is made of. */
+const bundleFunction = async (name: string, folder: string): Promise<string[]> => {
   const outdir = join(folder, name);
   const needed = new Set<string>();
   const entry = join(ROOT, 'functions', `${name}.ts`);
-  await build({
+  const { metafile } = await build({
     ...OPTIONS,
     outdir,
+    metafile: true,
     entryPoints: { index: entry },
     splitting: true,
     plugins: [
-      ...plugins,
+      separateConfigPlugin,
       embedConsolePlugin,
       separateBundlePlugin(needed),
       externalUnusedPlugin,
@@ -201,22 +209,29 @@ const bundleFunction = async (name: string, folder: string, plugins: Plugin[]): 
     ],
   });
   const entries = Object.fromEntries([...needed].map((file) => [parse(file).name, file]));
-  await build({
+  const lazy = await build({
     ...OPTIONS,
     outdir,
+    metafile: true,
     entryPoints: entries,
     plugins: [packagesOnlyPlugin, externalUnusedPlugin, versionOnlyPlugin],
   });
+  return [metafile, lazy.metafile].flatMap(({ inputs }) => Object.keys(inputs));
 };
 
-const bundleFunctions = async (folder: string, config?: string): Promise<void> => {
-  const plugins = config === undefined ? [] : [replaceConfigPlugin(config)];
-  await Promise.all(FUNCTION_NAMES.map((name) => bundleFunction(name, folder, plugins)));
+/** Without their configuration. Returns what they are made of. */
+export const bundleFunctions = async (folder: string): Promise<string[]> =>
+  (await Promise.all(FUNCTION_NAMES.map((name) => bundleFunction(name, folder)))).flat();
+
+const bundleConfigured = async (folder: string, configFile = CONFIG_FILE): Promise<void> => {
+  const { default: config }: { default: Config } = await import(pathToFileURL(configFile).href);
+  await bundleFunctions(folder);
+  writeConfigModules(folder, config);
 };
 
 export const bundleAll = async (): Promise<void> => {
   await rm(BUNDLE_FOLDER, { recursive: true, force: true });
-  await bundleFunctions(BUNDLE_FOLDER);
+  await bundleConfigured(BUNDLE_FOLDER);
 };
 
 /** Concurrent runs get separate folders. The depth stays the same, because source maps hold relative paths. */
@@ -224,7 +239,7 @@ export const withBundles = async <T>(use: (folder: string) => T, config?: string
   await mkdir(DIST, { recursive: true });
   const folder = await mkdtemp(join(DIST, 'functions-'));
   try {
-    await bundleFunctions(folder, config);
+    await bundleConfigured(folder, config);
     return use(folder);
   } finally {
     await rm(folder, { recursive: true, force: true });

@@ -1,24 +1,29 @@
-import { CfnOutput, DefaultStackSynthesizer, Duration, RemovalPolicy, Stack } from 'aws-cdk-lib';
+import { CfnOutput, DefaultStackSynthesizer, Duration, RemovalPolicy, Stack, Tags } from 'aws-cdk-lib';
 import type { ContainerImage } from 'aws-cdk-lib/aws-ecs';
 import type { Code } from 'aws-cdk-lib/aws-lambda';
 import type { Construct } from 'constructs';
 import type { AwsConfig } from '../shared/config/aws-config.ts';
-import { type Config, ConfigError, hasRelay } from '../shared/config/config.ts';
+import { type Config, ConfigError } from '../shared/config/config.ts';
+import { hasRelay } from '../shared/config/project-settings.ts';
 import { Alarms } from './constructs/alarms.ts';
 import { createContentBucket, createFailureBucket } from './constructs/buckets.ts';
+import { addCanaries } from './constructs/canaries.ts';
 import { createDashboard } from './constructs/dashboard.ts';
 import { DelayQueue } from './constructs/delay-queue.ts';
+import { createEdgeSecret, Edge } from './constructs/edge.ts';
 import { createCustomerKey } from './constructs/encryption.ts';
-import { createEventBus } from './constructs/event-bus.ts';
+import { createEventBuses } from './constructs/event-bus.ts';
 import { createFunctionUrls } from './constructs/function-urls.ts';
 import type { FunctionResources } from './constructs/grant-access.ts';
 import { ParleyHttpApi } from './constructs/http-api.ts';
 import type { ParleyFunction } from './constructs/parley-function.ts';
 import { createFunctions } from './constructs/parley-functions.ts';
 import { addQueueMapping } from './constructs/queue-mapping.ts';
+import { listRelayPolicies } from './constructs/relay-policy.ts';
 import { createRelayNetwork, RelayService } from './constructs/relay-service.ts';
 import { addSchedule } from './constructs/schedule.ts';
 import { addStreamMapping } from './constructs/stream-mapping.ts';
+import { Subscriptions } from './constructs/subscriptions.ts';
 import { createParleyTable } from './constructs/table.ts';
 import { TaskQueues } from './constructs/task-queues.ts';
 import type { FunctionName } from './function-specs.ts';
@@ -45,61 +50,100 @@ export class ParleyStack extends Stack {
       description: 'Parley: AI agents hand each other work',
       // The CDK command line checks the bootstrap version itself.
       synthesizer: new DefaultStackSynthesizer({ generateBootstrapVersionRule: false }),
+      terminationProtection: isKept(props),
     });
-    const { aws, code, target } = props;
-    const onAws = target === 'aws';
-    const resources = createResources(this, props, onAws);
-    const functions = createFunctions(this, { aws, code, resources });
-    const enabled = !aws.paused;
-    // Omitted, not disabled: a restored table has another stream, which needs another mapping and grant.
-    const stream = enabled
-      ? addStreamMapping(functions.dispatch, {
-          table: resources.table,
-          failures: resources.failures,
-          parallelism: aws.streamParallelism,
-          withMetrics: onAws,
-        })
-      : undefined;
-    addQueueMapping(functions.due, resources.delayQueue.queue, { enabled, atOnce: DUE_CONCURRENCY });
-    for (const queue of resources.queues.deadLetters) {
-      addQueueMapping(functions['dead-letters'], queue, { enabled, atOnce: MIN_CONCURRENCY });
-    }
-    addSchedule(functions.sweep, {
-      description: 'Looks for what is due within the next minutes',
-      every: Duration.minutes(1),
-      enabled,
-    });
-    addSchedule(functions.replay, {
-      description: 'Plays back what the stream gave up, which is mostly nothing',
-      every: Duration.hours(1),
-      enabled,
-    });
-    if (onAws) {
-      const http = new ParleyHttpApi(this, 'Http', { aws, functions, key: resources.key });
-      const monitored = { ...resources, functions, stream, api: http.api, refusedCalls: http.refusedCalls };
-      if (aws.alarms.on) new Alarms(this, 'Alarms', { aws, watched: monitored });
-      createDashboard(this, aws.stage, monitored);
-      if (props.relayImage) addRelays(this, props, resources, http.url, props.relayImage());
-      addOutputs(this, { Endpoint: http.url, ...(http.domainTarget ? { DomainTarget: http.domainTarget } : {}) });
-    } else {
-      addOutputs(this, { Routes: createFunctionUrls(this, functions) });
-    }
-    addOutputs(this, {
-      TableName: resources.table.tableName,
-      BusName: resources.bus.eventBusName,
-      QueuePrefix: resources.queues.namePrefix,
-      QueueUrlPrefix: resources.queues.urlPrefix,
-      ContentBucketName: resources.content.bucketName,
-      FailureBucketName: resources.failures.bucketName,
-      AdminKeyCommand: buildInvokeCommand(functions['admin-key']),
-      // A replay may exceed the AWS CLI's read timeout, after which the CLI would invoke it again.
-      ReplayCommand: buildInvokeCommand(functions.replay, '--cli-read-timeout 0'),
-    });
+    createParley(this, props);
   }
 }
 
+export interface ParleyParts extends FunctionResources {
+  functions: Record<FunctionName, ParleyFunction>;
+  /** Of the API; not on LocalStack. */
+  url?: string;
+}
+
+/** In a stack of its own, or in another one. */
+export const createParley = (scope: Construct, props: ParleyStackProps): ParleyParts => {
+  const { aws, code, target } = props;
+  const onAws = target === 'aws';
+  Tags.of(scope).add('parley:stage', aws.stage);
+  const resources = createResources(scope, props, onAws);
+  const edgeSecret = aws.edge && onAws ? createEdgeSecret(scope, aws.stage) : undefined;
+  const functions = createFunctions(scope, { aws, code, resources, edgeSecret });
+  const enabled = !aws.paused;
+  // Omitted, not disabled: a restored table has another stream, which needs another mapping and grant.
+  const stream = enabled
+    ? addStreamMapping(functions.dispatch, {
+        table: resources.table,
+        failures: resources.failures,
+        parallelism: aws.streamParallelism,
+        withMetrics: onAws,
+      })
+    : undefined;
+  addQueueMapping(functions.due, resources.delayQueue.queue, { enabled, atOnce: DUE_CONCURRENCY });
+  for (const queue of resources.queues.deadLetters) {
+    addQueueMapping(functions['dead-letters'], queue, { enabled, atOnce: MIN_CONCURRENCY });
+  }
+  addSchedule(functions.sweep, {
+    description: 'Looks for what is due within the next minutes',
+    every: Duration.minutes(1),
+    enabled,
+  });
+  addSchedule(functions.replay, {
+    description: 'Plays back what the stream gave up, which is mostly nothing',
+    every: Duration.hours(1),
+    enabled,
+  });
+  const { buses, key } = resources;
+  const subscriptions = new Subscriptions(scope, 'Subscriptions', {
+    aws,
+    buses,
+    key,
+    logRemoval: resources.logRemoval,
+  });
+  let url: string | undefined;
+  if (onAws) {
+    const http = new ParleyHttpApi(scope, 'Http', { aws, functions, key, logRemoval: resources.logRemoval });
+    const monitored = {
+      ...resources,
+      functions,
+      stream,
+      api: http.api,
+      refusedCalls: http.refusedCalls,
+      lostEvents: subscriptions.deadLetters,
+    };
+    const edge =
+      aws.edge && edgeSecret
+        ? new Edge(scope, 'Edge', { stage: aws.stage, edge: aws.edge, api: http.api, secret: edgeSecret })
+        : undefined;
+    url = edge?.url ?? http.url;
+    const domainTarget = edge?.target ?? http.domainTarget;
+    const alarms = aws.alarms.on ? new Alarms(scope, 'Alarms', { aws, watched: monitored }) : undefined;
+    if (aws.canary) addCanaries(scope, functions, alarms?.rollback ?? []);
+    createDashboard(scope, aws.stage, monitored);
+    if (props.relayImage) addRelays(scope, props, resources, url, props.relayImage());
+    for (const { project, policy } of listRelayPolicies(scope, resources))
+      addOutputs(scope, { [`RelayPolicy${project.replaceAll('-', '')}`]: policy });
+    addOutputs(scope, { Endpoint: url, ...(domainTarget ? { DomainTarget: domainTarget } : {}) });
+  } else {
+    addOutputs(scope, { Routes: createFunctionUrls(scope, functions) });
+  }
+  addOutputs(scope, {
+    TableName: resources.table.tableName,
+    BusNames: buses.map(({ bus }) => bus.eventBusName).join(' '),
+    QueuePrefix: resources.queues.namePrefix,
+    QueueUrlPrefix: resources.queues.urlPrefix,
+    ContentBucketName: resources.content.bucketName,
+    FailureBucketName: resources.failures.bucketName,
+    AdminKeyCommand: buildInvokeCommand(functions['admin-key']),
+    // A replay may exceed the AWS CLI's read timeout, after which the CLI would invoke it again.
+    ReplayCommand: buildInvokeCommand(functions.replay, '--cli-read-timeout 0'),
+  });
+  return { ...resources, functions, ...(url !== undefined && { url }) };
+};
+
 const addRelays = (
-  stack: Stack,
+  scope: Construct,
   { config, aws }: ParleyStackProps,
   { queues, key }: FunctionResources,
   endpoint: string,
@@ -109,32 +153,42 @@ const addRelays = (
   if (relay === undefined)
     throw new ConfigError('-c relay=fargate needs aws.relay in parley.config.ts: { natsServers: […] }');
   const projects = Object.keys(config.projects).filter((project) => hasRelay(config, project));
-  const ground = createRelayNetwork(stack, aws.stage);
+  const ground = createRelayNetwork(scope, aws.stage);
   for (const project of projects) {
     const props = { aws, relay, project, endpoint, queues, image, key, ...ground };
-    const { keySecret } = new RelayService(stack, `Relay-${project}`, props);
-    addOutputs(stack, { [`RelayKeySecret${project.replaceAll('-', '')}`]: keySecret.secretName });
+    const { keySecret } = new RelayService(scope, `Relay-${project}`, props);
+    addOutputs(scope, { [`RelayKeySecret${project.replaceAll('-', '')}`]: keySecret.secretName });
   }
 };
 
-const createResources = (stack: Stack, { config, aws }: ParleyStackProps, onAws: boolean): FunctionResources => {
+/** Whoever ends a stage that is kept must say so twice. */
+const isKept = ({ aws, target }: ParleyStackProps): boolean => aws.removal === 'retain' && target === 'aws';
+
+const createResources = (scope: Construct, props: ParleyStackProps, onAws: boolean): FunctionResources => {
+  const { config, aws } = props;
   const { stage } = aws;
-  const key = aws.customerKey && onAws ? createCustomerKey(stack, stage) : undefined;
-  const keep = aws.removal === 'retain' && onAws;
+  const key = aws.customerKey && onAws ? createCustomerKey(scope, stage) : undefined;
+  const keep = isKept(props);
   const removal = keep ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY;
   return {
-    table: createParleyTable(stack, { removal, protect: keep, key, maxUnits: aws.maxTableUnits }),
-    queues: new TaskQueues(stack, 'Lanes', { config, stage, key }),
-    delayQueue: new DelayQueue(stack, 'Delay', { stage, key }),
-    bus: createEventBus(stack, { stage, keepMs: config.events.retentionMs, archive: onAws }),
-    content: createContentBucket(stack, { removal, key }),
-    failures: createFailureBucket(stack, { removal, key }),
+    table: createParleyTable(scope, { removal, protect: keep, key, maxUnits: aws.maxTableUnits }),
+    queues: new TaskQueues(scope, 'Lanes', { config, stage, key }),
+    delayQueue: new DelayQueue(scope, 'Delay', { stage, key }),
+    buses: createEventBuses(scope, {
+      stage,
+      projects: Object.keys(config.projects),
+      keepMs: config.events.retentionMs,
+      archive: onAws,
+    }),
+    content: createContentBucket(scope, { removal, key }),
+    failures: createFailureBucket(scope, { removal, key }),
     key,
+    logRemoval: removal,
   };
 };
 
-const addOutputs = (stack: Stack, values: Record<string, string>): void => {
-  for (const [name, value] of Object.entries(values)) new CfnOutput(stack, name, { value });
+const addOutputs = (scope: Construct, values: Record<string, string>): void => {
+  for (const [name, value] of Object.entries(values)) new CfnOutput(scope, name, { value });
 };
 
 const buildInvokeCommand = ({ lambda }: ParleyFunction, ...options: string[]): string =>

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { RunningRelay } from '../relay/relay.ts';
-import { type Config, hasRelay } from '../shared/config/config.ts';
+import type { Config } from '../shared/config/config.ts';
+import { hasRelay } from '../shared/config/project-settings.ts';
 import type { NatsState } from '../shared/identity/deps.ts';
 import type { Log } from '../shared/kernel/log.ts';
 import { StartError } from './cli-options.ts';

@@ -1,12 +1,13 @@
 import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { packCommandLine } from './pack-command-line.ts';
+import { packConstruct } from './pack-construct.ts';
 import { packSdk } from './pack-sdk.ts';
 import { packWheel } from './pack-wheel.ts';
 
 export const ROOT = join(import.meta.dirname, '..');
 
-/** Packages that need no clone: two for npm and one for pip. Returns their files. */
+/** Packages that need no clone: three for npm and one for pip. Returns their files. */
 export const packAll = async (folder: string): Promise<string[]> => {
   const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { version: string };
   await rm(folder, { recursive: true, force: true });
@@ -15,6 +16,7 @@ export const packAll = async (folder: string): Promise<string[]> => {
     await packCommandLine(ROOT, folder, version),
     await packSdk(ROOT, folder, version),
     await packWheel(ROOT, folder, version),
+    await packConstruct(ROOT, folder, version),
   ];
 };
 

@@ -1,11 +1,12 @@
 import { Aws } from 'aws-cdk-lib';
-import { Alarm, ComparisonOperator, type IMetric, TreatMissingData } from 'aws-cdk-lib/aws-cloudwatch';
+import { Alarm, ComparisonOperator, type IMetric, Metric, TreatMissingData } from 'aws-cdk-lib/aws-cloudwatch';
 import { SnsAction } from 'aws-cdk-lib/aws-cloudwatch-actions';
 import { PolicyStatement, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import { Topic } from 'aws-cdk-lib/aws-sns';
 import { EmailSubscription } from 'aws-cdk-lib/aws-sns-subscriptions';
 import { Construct } from 'constructs';
 import type { AwsConfig } from '../../shared/config/aws-config.ts';
+import { FUNCTIONS } from '../function-specs.ts';
 import {
   buildFailedRecordMetrics,
   buildIteratorAgeMetric,
@@ -48,6 +49,7 @@ const STREAM_AGE_MS = 5 * 60 * 1000;
 const SLOW_WRITE_MS = 100;
 const SLOW_READ_MS = 200;
 const INBOX_ALMOST_FULL = 80;
+const SLOW_SWEEP_MS = 40_000;
 const MAX_SERVER_ERRORS = 5;
 /** The SDK retries each fault, so a few have no consequence. */
 const MAX_TABLE_FAULTS = 10;
@@ -108,6 +110,51 @@ const buildAlarmRules = (watched: MonitoredResources, { alarms, stage }: AwsConf
         'The bus did not accept events. Tasks are not affected, but rules on the bus have missed these events.',
       metrics: combineMetrics('SUM', 'events not published', buildUnpublishedEventMetrics(stage)),
       minimum: 1,
+    },
+    {
+      runbookAnchor: 'lost-events',
+      description: 'A subscription could not deliver events for a day. They are in its dead-letter queue.',
+      metrics: combineMetrics(
+        'SUM',
+        'lost events',
+        watched.lostEvents.map((queue) =>
+          queue.metricApproximateNumberOfMessagesVisible({ period: METRIC_PERIOD, statistic: 'Maximum' }),
+        ),
+      ),
+      minimum: 1,
+    },
+    {
+      runbookAnchor: 'admin-key-set',
+      description: 'Somebody called the function that sets the key of an administrator.',
+      metrics: [functions['admin-key'].lambda.metricInvocations({ period: METRIC_PERIOD, statistic: 'Sum' })],
+      minimum: 1,
+    },
+    {
+      runbookAnchor: 'dispatch-slow',
+      description: 'Runs of dispatch take more than half of the time that Lambda gives them.',
+      metrics: [functions.dispatch.lambda.metricDuration({ period: METRIC_PERIOD, statistic: 'Maximum' })],
+      minimum: (FUNCTIONS.dispatch.timeoutS * 1000) / 2,
+      periods: 2,
+    },
+    {
+      runbookAnchor: 'sweep-slow',
+      description: 'Runs of sweep take most of the minute until the next one: timers are late.',
+      metrics: [functions.sweep.lambda.metricDuration({ period: METRIC_PERIOD, statistic: 'Maximum' })],
+      minimum: SLOW_SWEEP_MS,
+      periods: 2,
+    },
+    {
+      runbookAnchor: 'concurrency',
+      description: 'The functions of this account and region come near the number that may run at the same time.',
+      metrics: [
+        new Metric({
+          namespace: 'AWS/Lambda',
+          metricName: 'ClaimedAccountConcurrency',
+          period: METRIC_PERIOD,
+          statistic: 'Maximum',
+        }),
+      ],
+      minimum: alarms.concurrency,
     },
     {
       runbookAnchor: 'table-faults',
@@ -202,7 +249,12 @@ const toComparison = ({
     : { threshold: minimum, comparisonOperator: ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD };
 };
 
+/** They undo a deployment. */
+const ROLLBACK = ['api-5xx', 'function-errors'];
+
 export class Alarms extends Construct {
+  readonly rollback: Alarm[] = [];
+
   constructor(scope: Construct, id: string, { aws, watched }: { aws: AwsConfig; watched: MonitoredResources }) {
     super(scope, id);
     const topic = this.addTopic(aws);
@@ -221,6 +273,7 @@ export class Alarms extends Construct {
           treatMissingData: missing ?? TreatMissingData.NOT_BREACHING,
         });
         alarm.addAlarmAction(new SnsAction(topic));
+        if (ROLLBACK.includes(runbookAnchor)) this.rollback.push(alarm);
       }
     }
   }

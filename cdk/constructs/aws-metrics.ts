@@ -2,6 +2,7 @@ import type { HttpApi } from 'aws-cdk-lib/aws-apigatewayv2';
 import { type IMetric, MathExpression, Metric, Stats } from 'aws-cdk-lib/aws-cloudwatch';
 import type { Table } from 'aws-cdk-lib/aws-dynamodb';
 import type { EventSourceMapping } from 'aws-cdk-lib/aws-lambda';
+import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import { FUNCTION_NAMES, type FunctionName, MANUAL_FUNCTIONS } from '../function-specs.ts';
 import type { DelayQueue } from './delay-queue.ts';
 import type { RefusedCallMetrics } from './http-api.ts';
@@ -18,6 +19,8 @@ export interface MonitoredResources {
   stream?: EventSourceMapping;
   api: HttpApi;
   refusedCalls: RefusedCallMetrics;
+  /** Of the subscriptions. */
+  lostEvents: Queue[];
 }
 
 /** CloudWatch allows ten metrics in one alarm expression. */

@@ -1,4 +1,4 @@
-import { Dashboard, GraphWidget, type IMetric, type IWidget, Stats } from 'aws-cdk-lib/aws-cloudwatch';
+import { Dashboard, GraphWidget, type IMetric, type IWidget, MathExpression, Stats } from 'aws-cdk-lib/aws-cloudwatch';
 import type { Construct } from 'constructs';
 import { DEFAULT_ROUTE_FUNCTION, ROUTES } from '../function-specs.ts';
 import {
@@ -34,13 +34,14 @@ export const createDashboard = (scope: Construct, stage: string, watched: Monito
   const behindHttp = SCHEDULED_FUNCTIONS.filter(
     (name) => name === DEFAULT_ROUTE_FUNCTION || ROUTES.some(({ to }) => to === name),
   );
-  const all = [...queues.domainQueues, ...queues.relayQueues];
-  const waiting = all.map(({ queue, suffix }) =>
-    queue.metricApproximateNumberOfMessagesVisible({ period: METRIC_PERIOD, statistic: Stats.MAXIMUM, label: suffix }),
-  );
-  const oldest = all.map(({ queue, suffix }) =>
-    queue.metricApproximateAgeOfOldestMessage({ period: METRIC_PERIOD, statistic: Stats.MAXIMUM, label: suffix }),
-  );
+  /** A graph holds 500 metrics, and a search shows up to 100 of those that have values. */
+  const searchQueues = (metric: string): IMetric =>
+    new MathExpression({
+      expression: `SEARCH('{AWS/SQS,QueueName} MetricName="${metric}" "${queues.namePrefix.slice(0, -1)}"', 'Maximum', 300)`,
+      label: '',
+      period: METRIC_PERIOD,
+      usingMetrics: {},
+    });
   return new Dashboard(scope, 'Dashboard', {
     dashboardName: `parley-${stage}`,
     widgets: [
@@ -62,8 +63,8 @@ export const createDashboard = (scope: Construct, stage: string, watched: Monito
         createGraph('Throttles', buildFunctionMetrics(SCHEDULED_FUNCTIONS, 'Throttles', Stats.SUM)),
       ],
       [
-        createGraph('Waiting in queues', waiting),
-        createGraph('Oldest in queues (s)', oldest),
+        createGraph('Waiting in queues', [searchQueues('ApproximateNumberOfMessagesVisible')]),
+        createGraph('Oldest in queues (s)', [searchQueues('ApproximateAgeOfOldestMessage')]),
         createGraph('Oldest dead letter (s)', combineMetrics('MAX', 'queues', buildOldestDeadLetterMetrics(watched)), [
           delayQueue.deadLetters.metricApproximateNumberOfMessagesVisible({ label: 'timers (number)' }),
           ...buildRelayDeadLetterMetrics(watched),

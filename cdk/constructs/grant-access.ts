@@ -1,6 +1,5 @@
-import { CfnElement, Stack, Validations } from 'aws-cdk-lib';
+import { CfnElement, type RemovalPolicy, Stack, Validations } from 'aws-cdk-lib';
 import type { Table } from 'aws-cdk-lib/aws-dynamodb';
-import type { EventBus } from 'aws-cdk-lib/aws-events';
 import { PolicyStatement, type Role } from 'aws-cdk-lib/aws-iam';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
 import type { Bucket } from 'aws-cdk-lib/aws-s3';
@@ -8,17 +7,32 @@ import { CHUNK_PRIORITY } from '../../shared/ports/queue-names.ts';
 import type { FunctionAccess } from '../function-specs.ts';
 import type { DelayQueue } from './delay-queue.ts';
 import { KEY_ACTIONS } from './encryption.ts';
+import type { ProjectBus } from './event-bus.ts';
 import type { TaskQueue, TaskQueues } from './task-queues.ts';
 
 export interface FunctionResources {
   table: Table;
   queues: TaskQueues;
   delayQueue: DelayQueue;
-  bus: EventBus;
+  buses: ProjectBus[];
   content: Bucket;
   failures: Bucket;
   key?: IKey;
+  /** Logs say who did what, so they are kept as long as the data. */
+  logRemoval: RemovalPolicy;
 }
+
+/** A policy has 10,240 characters, which is about 70 queues. */
+const getDomainQueueArns = (queues: TaskQueues, role: Role): string[] => {
+  const arns = queues.listDomainArns();
+  for (const arn of queues.hasPatterns ? arns : []) {
+    Validations.of(role).acknowledge({
+      id: `AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:sqs:<AWS::Region>:<AWS::AccountId>:${arn.split(':').at(-1)}]`,
+      reason: 'There are more queues than a policy can name: each pattern is a priority of all domains of a project.',
+    });
+  }
+  return arns;
+};
 
 const buildStatements = (
   service: string,
@@ -66,18 +80,18 @@ export const grantAccess = (role: Role, access: FunctionAccess, to: FunctionReso
       access.indexes && ['Query'],
       access.indexes?.map((name) => `${to.table.tableArn}/index/${name}`) ?? [],
     ),
-    ...buildStatements(
-      'sqs',
-      access.queues,
-      to.queues.domainQueues.map(({ queue }) => queue.queueArn),
-    ),
+    ...buildStatements('sqs', access.queues, getDomainQueueArns(to.queues, role)),
     ...buildRelayStatements(to.queues.relayQueues, access.relayQueues),
     ...buildRelayStatements(
       to.queues.relayQueues.filter(({ priority }) => priority === CHUNK_PRIORITY),
       access.relayChunkQueues,
     ),
     ...buildStatements('sqs', access.delayQueue, [to.delayQueue.queue.queueArn]),
-    ...buildStatements('events', access.bus, [to.bus.eventBusArn]),
+    ...buildStatements(
+      'events',
+      access.bus,
+      to.buses.map(({ bus }) => bus.eventBusArn),
+    ),
     ...buildBucketStatements(to.content, role, access.content),
     ...buildBucketStatements(to.failures, role, access.failures),
     ...(to.key ? [new PolicyStatement({ actions: KEY_ACTIONS, resources: [to.key.keyArn] })] : []),

@@ -1,4 +1,4 @@
-import { Duration, RemovalPolicy, Validations } from 'aws-cdk-lib';
+import { Duration, type RemovalPolicy, Validations } from 'aws-cdk-lib';
 import { AccessLogFormat } from 'aws-cdk-lib/aws-apigateway';
 import {
   ApiMapping,
@@ -22,30 +22,16 @@ import { FilterPattern, LogGroup, MetricFilter } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
 import type { AwsConfig } from '../../shared/config/aws-config.ts';
 import { DEFAULT_ROUTE_FUNCTION, type FunctionName, ROUTES } from '../function-specs.ts';
+import { ACCESS_LOG } from './access-log.ts';
 import { METRIC_PERIOD } from './metric-period.ts';
 import type { ParleyFunction } from './parley-function.ts';
 
 export interface HttpApiProps {
   aws: AwsConfig;
   functions: Record<FunctionName, ParleyFunction>;
-  key?: IKey;
+  key: IKey | undefined;
+  logRemoval: RemovalPolicy;
 }
-
-/** No headers and no bodies: they contain keys and payloads. */
-const ACCESS_LOG = {
-  time: '$context.requestTime',
-  requestId: '$context.requestId',
-  ip: '$context.identity.sourceIp',
-  method: '$context.httpMethod',
-  path: '$context.path',
-  route: '$context.routeKey',
-  status: '$context.status',
-  latencyMs: '$context.responseLatency',
-  integrationMs: '$context.integrationLatency',
-  bytes: '$context.responseLength',
-  error: '$context.error.message',
-  integrationError: '$context.integrationErrorMessage',
-};
 
 /** The calls of a task cycle and of waiting; each has its own bucket. */
 const BUSY_PATHS = ['/v1/messages', '/v1/claims', '/v1/inbox', '/v1/inbox/ack', '/v1/tasks', '/v1/tasks/{proxy+}'];
@@ -87,7 +73,7 @@ export class ParleyHttpApi extends Construct {
       logGroupName: `/aws/vendedlogs/parley-${stage}-access`,
       retention: logDays,
       encryptionKey: props.key,
-      removalPolicy: RemovalPolicy.DESTROY,
+      removalPolicy: props.logRemoval,
     });
     const httpStage = new HttpStage(this, 'Stage', {
       httpApi: this.api,
@@ -122,7 +108,8 @@ export class ParleyHttpApi extends Construct {
   private addRoutes(functions: HttpApiProps['functions']): void {
     const integrations = new Map<FunctionName, HttpLambdaIntegration>();
     const addRoute = (key: HttpRouteKey, to: FunctionName) => {
-      const integration = integrations.get(to) ?? new HttpLambdaIntegration(to, functions[to].lambda);
+      const integration =
+        integrations.get(to) ?? new HttpLambdaIntegration(to, functions[to].alias ?? functions[to].lambda);
       integrations.set(to, integration);
       const route = new HttpRoute(this, key.key, { httpApi: this.api, routeKey: key, integration });
       this.routes.push(route);

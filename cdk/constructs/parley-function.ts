@@ -1,11 +1,14 @@
-import { Duration, RemovalPolicy } from 'aws-cdk-lib';
+import { Duration } from 'aws-cdk-lib';
 import { PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import {
+  Alias,
+  ApplicationLogLevel,
   Architecture,
   type Code,
   Function as LambdaFunction,
   LoggingFormat,
   Runtime,
+  SystemLogLevel,
   Tracing,
 } from 'aws-cdk-lib/aws-lambda';
 import { LogGroup } from 'aws-cdk-lib/aws-logs';
@@ -22,10 +25,13 @@ export interface ParleyFunctionProps {
   env: FunctionEnv & Record<string, string>;
   logDays: number;
   resources: FunctionResources;
+  hasAlias: boolean;
 }
 
 export class ParleyFunction extends Construct {
   readonly lambda: LambdaFunction;
+  /** With canaries: the calls of agents go through it. */
+  readonly alias: Alias | undefined;
   readonly role: Role;
 
   constructor(scope: Construct, props: ParleyFunctionProps) {
@@ -36,7 +42,7 @@ export class ParleyFunction extends Construct {
       logGroupName: `/aws/lambda/${functionName}`,
       retention: props.logDays,
       encryptionKey: props.resources.key,
-      removalPolicy: RemovalPolicy.DESTROY,
+      removalPolicy: props.resources.logRemoval,
     });
     this.role = new Role(this, 'Role', { assumedBy: new ServicePrincipal('lambda.amazonaws.com') });
     this.role.addToPolicy(
@@ -56,6 +62,9 @@ export class ParleyFunction extends Construct {
       tracing: Tracing.DISABLED,
       logGroup: log,
       loggingFormat: LoggingFormat.JSON,
+      applicationLogLevelV2: ApplicationLogLevel.INFO,
+      // Three lines of Lambda's own an invocation tell what its metrics tell.
+      systemLogLevelV2: SystemLogLevel.WARN,
       environment: {
         ...props.env,
         NODE_OPTIONS: '--enable-source-maps',
@@ -63,5 +72,8 @@ export class ParleyFunction extends Construct {
         POWERTOOLS_METRICS_NAMESPACE: METRIC_NAMESPACE,
       },
     });
+    this.alias = props.hasAlias
+      ? new Alias(this, 'Alias', { aliasName: 'live', version: this.lambda.currentVersion })
+      : undefined;
   }
 }

@@ -2,25 +2,27 @@ import type { Code } from 'aws-cdk-lib/aws-lambda';
 import type { Construct } from 'constructs';
 import type { FunctionEnv } from '../../functions/runtime/env.ts';
 import type { AwsConfig } from '../../shared/config/aws-config.ts';
-import type { FunctionName } from '../function-specs.ts';
+import { DEFAULT_ROUTE_FUNCTION, type FunctionName, ROUTES } from '../function-specs.ts';
 import type { FunctionResources } from './grant-access.ts';
 import { ParleyFunction } from './parley-function.ts';
+
+const HTTP_FUNCTIONS = new Set<FunctionName>([DEFAULT_ROUTE_FUNCTION, ...ROUTES.map(({ to }) => to)]);
 
 export interface FunctionsProps {
   aws: AwsConfig;
   code: (name: FunctionName) => Code;
   resources: FunctionResources;
+  edgeSecret: string | undefined;
 }
 
 export const createFunctions = (
   scope: Construct,
-  { aws, code, resources }: FunctionsProps,
+  { aws, code, resources, edgeSecret }: FunctionsProps,
 ): Record<FunctionName, ParleyFunction> => {
   const env: FunctionEnv = {
     STAGE: aws.stage,
     TABLE_NAME: resources.table.tableName,
     BUCKET_NAME: resources.content.bucketName,
-    BUS_NAME: resources.bus.eventBusName,
     QUEUE_URL_PREFIX: resources.queues.urlPrefix,
     DELAY_QUEUE_URL: resources.delayQueue.queue.queueUrl,
   };
@@ -29,9 +31,10 @@ export const createFunctions = (
       stage: aws.stage,
       name,
       code: code(name),
-      env: { ...env, ...more },
+      env: { ...env, ...(edgeSecret && HTTP_FUNCTIONS.has(name) && { EDGE_SECRET: edgeSecret }), ...more },
       logDays: aws.logDays,
       resources,
+      hasAlias: aws.canary && HTTP_FUNCTIONS.has(name),
     });
   return {
     ingest: createFunction('ingest'),

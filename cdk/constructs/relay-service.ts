@@ -11,13 +11,12 @@ import {
   LogDrivers,
   OperatingSystemFamily,
 } from 'aws-cdk-lib/aws-ecs';
-import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
 import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import { Construct } from 'constructs';
 import type { AwsConfig } from '../../shared/config/aws-config.ts';
-import { KEY_ACTIONS } from './encryption.ts';
+import { buildRelayStatements } from './relay-policy.ts';
 import type { TaskQueues } from './task-queues.ts';
 
 export interface RelayServiceProps {
@@ -37,6 +36,8 @@ const CPU = 256;
 const MEMORY_MIB = 512;
 /** The relay drains within 20 s. */
 const STOP_TIMEOUT = Duration.seconds(30);
+const HEALTH_CHECK =
+  "fetch('http://127.0.0.1:8080/healthz').then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))";
 
 export const createRelayNetwork = (scope: Construct, stage: string): { vpc: Vpc; cluster: Cluster } => {
   const subnet = { name: 'relay', subnetType: SubnetType.PUBLIC, cidrMask: 24 };
@@ -103,12 +104,8 @@ export class RelayService extends Construct {
       memoryLimitMiB: MEMORY_MIB,
       runtimePlatform: { cpuArchitecture: CpuArchitecture.ARM64, operatingSystemFamily: OperatingSystemFamily.LINUX },
     });
-    const queues = queueKeys.relayQueues
-      .filter((queueKey) => queueKey.project === project)
-      .map(({ queue }) => queue.queueArn);
-    const actions = ['ReceiveMessage', 'DeleteMessage', 'ChangeMessageVisibility'].map((action) => `sqs:${action}`);
-    task.addToTaskRolePolicy(new PolicyStatement({ actions, resources: queues }));
-    if (key) task.addToTaskRolePolicy(new PolicyStatement({ actions: KEY_ACTIONS, resources: [key.keyArn] }));
+    for (const statement of buildRelayStatements({ queues: queueKeys, key }, project))
+      task.addToTaskRolePolicy(statement);
     const logGroup = new LogGroup(this, 'Log', {
       logGroupName: `/parley/${name}`,
       retention: aws.logDays,
@@ -119,6 +116,13 @@ export class RelayService extends Construct {
       image,
       readonlyRootFilesystem: true,
       stopTimeout: STOP_TIMEOUT,
+      // ECS ignores the health check of the image.
+      healthCheck: {
+        command: ['CMD', '/nodejs/bin/node', '-e', HEALTH_CHECK],
+        interval: Duration.seconds(30),
+        timeout: Duration.seconds(5),
+        startPeriod: Duration.seconds(60),
+      },
       logging: LogDrivers.awsLogs({ streamPrefix: 'relay', logGroup }),
       environment: {
         AWS_REGION: Stack.of(this).region,

@@ -1,10 +1,13 @@
 import type { DynamoDBBatchItemFailure, DynamoDBRecord } from 'aws-lambda';
+import config from '../../parley.config.ts';
+import { buildBusName, listBusTypes } from '../../shared/config/bus-names.ts';
 import { toTracesUrl } from '../../shared/config/tracing-environment.ts';
 import { dispatchChanges } from '../../shared/effects/dispatcher.ts';
 import type { PublishExternally } from '../../shared/engines/aws/dynamo-events.ts';
 import { createBusPublisher } from '../../shared/engines/aws/event-bridge-publisher.ts';
 import { SpanExporter } from '../../shared/engines/outbound/span-exporter.ts';
 import { systemClock } from '../../shared/ports/clock.ts';
+import { matchesTypes } from '../../shared/ports/events.ts';
 import { listProjectsToRollUp } from '../../shared/statistics/draw-roll-up.ts';
 import { rollUpStatistics } from '../../shared/statistics/roll-up.ts';
 import { createRuntime } from './composition.ts';
@@ -15,7 +18,12 @@ import { flushMetrics } from './metrics-buffer.ts';
 import { getRecordLogFields } from './record-log-fields.ts';
 
 const env = FunctionEnv.parse(process.env);
-const publishToBus = createBusPublisher(env.BUS_NAME, systemClock);
+const { aws } = config;
+const publishToBus = createBusPublisher(
+  ({ project, type }) =>
+    aws && matchesTypes(listBusTypes(aws, project), type) ? buildBusName(env.STAGE, project) : undefined,
+  systemClock,
+);
 
 /** The log has the events in any case; what the bus does not take must not hold up everything else. */
 const publishOrCount: PublishExternally = async (events) => {

@@ -6,10 +6,11 @@ export const FunctionEnv = z.object({
   STAGE: z.string().min(1),
   TABLE_NAME: z.string().min(1),
   BUCKET_NAME: z.string().min(1),
-  BUS_NAME: z.string().min(1),
   /** The URL of a queue is this prefix, then `<project>-<domain>-<priority>.fifo`. */
   QUEUE_URL_PREFIX: z.url(),
   DELAY_QUEUE_URL: z.url(),
+  /** Calls without it did not come through CloudFront. */
+  EDGE_SECRET: z.string().min(1).optional(),
 });
 export type FunctionEnv = z.output<typeof FunctionEnv>;
 

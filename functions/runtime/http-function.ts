@@ -1,10 +1,13 @@
 import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2 } from 'aws-lambda';
+import config from '../../parley.config.ts';
 import { getLastEventId, type HttpRequest } from '../../shared/http/http-message.ts';
 import { createBodyReader } from '../../shared/http/read-body.ts';
 import type { Route } from '../../shared/http/route.ts';
 import { createRouter } from '../../shared/http/router.ts';
+import { EDGE_HEADER } from '../../shared/kernel/edge-header.ts';
 import { createRuntime } from './composition.ts';
 import { createHandler } from './create-handler.ts';
+import { FunctionEnv } from './env.ts';
 import { logger } from './function-logger.ts';
 import { LambdaLongPoll } from './long-poll.ts';
 import { flushMetrics } from './metrics-buffer.ts';
@@ -15,6 +18,7 @@ export const createHttpFunction = (routes: readonly Route[], options?: Parameter
   const handle = createRouter(deps, routes);
   return createHandler<APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2>(
     async (event, context) => {
+      if (EDGE_SECRET !== undefined && event.headers[EDGE_HEADER] !== EDGE_SECRET) return FORBIDDEN;
       const wait = new LambdaLongPoll(deps, Math.max(0, context.getRemainingTimeInMillis() - RESPONSE_MARGIN_MS));
       const request = toHttpRequest(event, wait);
       const { status, headers, body, endsByItself } = await handle(request);
@@ -24,12 +28,19 @@ export const createHttpFunction = (routes: readonly Route[], options?: Parameter
           : await (endsByItself ? collectFiniteStream(body) : collectStream(body, request));
       await wait.end();
       await flushMetrics();
-      logger.info('answered', { method: request.method, path: request.path, status });
+      if (status >= MIN_LOGGED_STATUS) logger.info('answered', { method: request.method, path: request.path, status });
       return { statusCode: status, headers: { ...headers, ...wait.buildHeaders() }, ...encodeBody(content) };
     },
     { getLogFields: ({ requestContext }) => ({ correlationId: requestContext.requestId }) },
   );
 };
+
+const { EDGE_SECRET } = FunctionEnv.parse(process.env);
+/** Before anything is read. Nobody learns from it how the header is called. */
+const FORBIDDEN = { statusCode: 403, body: '' };
+
+/** The access log has every call: a line more for each would be half of what is logged. */
+const MIN_LOGGED_STATUS = config.aws?.logCalls ? 0 : 400;
 
 /** What is left of a function's time when its waits end: enough to answer. */
 const RESPONSE_MARGIN_MS = 2000;

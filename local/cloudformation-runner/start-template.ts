@@ -85,13 +85,22 @@ const startResources = async (options: TemplateOptions, undo: Disposer): Promise
 
   const stopping = new AbortController();
   const running = new Map<string, ReturnType<typeof runFunction>>();
-  const targets = createTargets({ plan, functions: running, sendMessage, onError: onTrouble, signal: stopping.signal });
+  const targets = createTargets({
+    plan,
+    functions: running,
+    sendMessage,
+    logGroups: join(dir, 'log-groups'),
+    forward: (busArn, event) => bus.forward(busArn, event),
+    onError: onTrouble,
+    signal: stopping.signal,
+  });
+  const bus = createBus(plan, rules, targets.deliver);
   const gateway = new Gateway({
     site,
     backends: {
       dynamodb: dynamodb.forward,
       queuesAndBuckets: storage.forward,
-      putEvents: createBus(plan, rules, targets.deliver).putEvents,
+      putEvents: bus.putEvents,
     },
     listKeyPermissions: listKeyPermissions(plan),
     onRefusal: onTrouble,

@@ -1,5 +1,7 @@
 import * as z from 'zod';
 import { listQueues, type NamedQueue } from '../ports/queue-names.ts';
+import { BusTypes, Subscription } from './bus-config.ts';
+import { EdgeConfig } from './edge-config.ts';
 
 const HOUR_MS = 60 * 60 * 1000;
 
@@ -7,11 +9,12 @@ const HOUR_MS = 60 * 60 * 1000;
 const MAX_QUEUE_NAME_LENGTH = 80;
 
 /**
- * IAM allows 10,240 characters of inline policies per role. Each queue takes its ARN: 54 characters plus its name.
- * Other statements take up to 3,000.
+ * IAM allows 10,240 characters of inline policies per role. A deployment with many queues names them by four patterns of
+ * up to 130 characters for each project. Other statements take up to 3,000.
  */
-const POLICY_CHARACTERS_FOR_QUEUES = 10_240 - 3_000;
-const ARN_CHARACTERS_BEFORE_NAME = 54;
+const MAX_PROJECTS = 13;
+/** Up to here, policies name each queue. */
+export const MAX_QUEUES_NAMED = 54;
 
 /** The values that CloudWatch accepts. */
 const LOG_RETENTION_DAYS = [
@@ -76,6 +79,15 @@ export const AwsConfig = z.strictObject({
   longPollSlots: positive
     .default(100)
     .describe('How many calls of each project may wait. Each occupies a function, and a new account has 10.'),
+  edge: EdgeConfig.optional().describe(
+    'CloudFront with a firewall before the API. Calls that pass them by are refused. Without traffic it costs 7 dollars a month, and 1.60 for a million calls.',
+  ),
+  canary: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Whether new code of the functions behind the API gets a tenth of the calls for five minutes. The alarms for server errors and for errors of functions then bring the old code back.',
+    ),
   paused: z.boolean().default(false).describe('Stops stream, queues and schedules while the table is restored.'),
   relay: z
     .strictObject({
@@ -105,6 +117,17 @@ export const AwsConfig = z.strictObject({
     .max(10)
     .default(2)
     .describe('How many batches of each stream shard the dispatcher processes concurrently.'),
+  logCalls: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Whether the functions log every call with its task, agent and trace, or only those that they refuse. The access log has all calls. A million task cycles log 1.3 GB more.',
+    ),
+  bus: BusTypes,
+  subscriptions: z
+    .record(z.string().regex(/^[a-z0-9-]{1,32}$/, 'must be 1 to 32 of a-z, 0-9 and -'), Subscription)
+    .prefault({})
+    .describe('Where events go beside: each is a rule of the bus of its project, with a dead-letter queue of its own.'),
   logDays: z
     .number()
     .refine((days) => LOG_RETENTION_DAYS.includes(days), `must be one of ${LOG_RETENTION_DAYS.join(', ')}`)
@@ -122,6 +145,9 @@ export const AwsConfig = z.strictObject({
       throttledCalls: positive
         .default(1000)
         .describe('The alarm threshold for calls refused with 429, in five minutes.'),
+      concurrency: positive
+        .default(800)
+        .describe('The alarm threshold for functions that run at the same time in the account.'),
       oldestMessageMs: positive
         .min(60_000)
         .default(HOUR_MS)
@@ -139,6 +165,21 @@ const QueueNameConfig = z.object({
   ),
   aws: z.object({ stage: z.string() }),
 });
+
+/** Of settings that exclude each other. */
+export const checkAwsSettings = ({ edge, domain, subscriptions }: AwsConfig, projects: readonly string[]): string[] => {
+  const both = edge && domain ? ['aws.domain: CloudFront stands before the API, so it is aws.edge.domain'] : [];
+  const lost = Object.entries(subscriptions).flatMap(([name, { project }]) =>
+    projects.includes(project) ? [] : `aws.subscriptions.${name}.project: there is no project ${project}`,
+  );
+  const names = (field: 'queue' | 'logGroup') => Object.values(subscriptions).flatMap((one) => one[field] ?? []);
+  const twice = (['queue', 'logGroup'] as const).flatMap((field) =>
+    names(field)
+      .filter((name, at, all) => all.indexOf(name) !== at)
+      .map((name) => `aws.subscriptions: two of them make the ${field} ${name}`),
+  );
+  return [...both, ...lost, ...twice];
+};
 
 export const buildQueuePrefix = (stage: string): string => `parley-${stage}-`;
 
@@ -162,13 +203,11 @@ export const checkQueueNames = (values: unknown): string[] => {
         ]
       : [];
   });
-  const characters = queueKeys.reduce((sum, { queue }) => sum + ARN_CHARACTERS_BEFORE_NAME + queue.length, 0);
-  if (characters > POLICY_CHARACTERS_FOR_QUEUES) {
+  const projects = Object.keys(data.projects).length;
+  if (projects > MAX_PROJECTS && queueKeys.length > MAX_QUEUES_NAMED)
     mistakes.push(
-      `projects: the names of ${queueKeys.length} queues take ${characters} characters of a policy, ` +
-        `which has ${POLICY_CHARACTERS_FOR_QUEUES} for them: take fewer or shorter names, or a second deployment`,
+      `projects: ${projects} with ${queueKeys.length} queues are too many for the policies of one deployment`,
     );
-  }
   return mistakes;
 };
 

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { CHANNEL_ID, PUBLIC_CHANNEL } from '../kernel/ids.ts';
-import { AwsConfig, checkQueueNames } from './aws-config.ts';
+import { AwsConfig, checkAwsSettings, checkQueueNames } from './aws-config.ts';
 import { checkDialectSettings, DialectSettings } from './dialect-settings.ts';
 
 const SECOND_MS = 1000;
@@ -243,6 +243,7 @@ export const Config = z.strictObject({
   aws: AwsConfig.optional().describe('Settings for a deployment to AWS, checked against the limits of AWS.'),
 });
 export type Config = z.output<typeof Config>;
+export type ConfigInput = z.input<typeof Config>;
 
 export class ConfigError extends Error {}
 
@@ -253,6 +254,7 @@ export const defineConfig = (values: z.input<typeof Config>): Config => {
   const mistakes = [
     ...issues.map(({ path, message }) => `${path.join('.')}: ${message}`),
     ...checkQueueNames(values),
+    ...(parsed.data?.aws ? checkAwsSettings(parsed.data.aws, Object.keys(parsed.data.projects)) : []),
     ...(parsed.data ? checkConsumers(parsed.data) : []),
     ...(parsed.data ? checkDialectSettings(parsed.data.dialects, Object.keys(parsed.data.projects)) : []),
   ];
@@ -270,11 +272,3 @@ const checkConsumers = ({ consumers, projects, events }: Config): string[] => {
   const isTooShort = Object.keys(consumers).length > 0 && events.retentionMs < MIN_EVENT_RETENTION_MS;
   return isTooShort ? [...lost, 'events.retentionMs: must be 7 days or more where there are consumers'] : lost;
 };
-
-export const listDomains = (config: Config, project: string): string[] =>
-  Object.keys(config.projects[project]?.domains ?? {});
-
-export const hasRelay = (config: Config, project: string): boolean => config.projects[project]?.relay ?? false;
-
-export const isServedOverNats = (config: Config, project: string, domain: string | undefined): boolean =>
-  domain !== undefined && config.projects[project]?.domains[domain]?.transport === 'nats';

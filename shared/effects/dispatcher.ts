@@ -1,4 +1,4 @@
-import { hasRelay } from '../config/config.ts';
+import { hasRelay } from '../config/project-settings.ts';
 import type { Directory } from '../identity/agents/directory.ts';
 import type { Deps } from '../identity/deps.ts';
 import type { TaskOutcome } from '../model/delivery.ts';

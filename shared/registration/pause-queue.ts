@@ -1,4 +1,4 @@
-import { isServedOverNats, listDomains } from '../config/config.ts';
+import { isServedOverNats, listDomains } from '../config/project-settings.ts';
 import { type AdminCaller, describeCaller } from '../identity/auth/authenticate.ts';
 import type { Deps } from '../identity/deps.ts';
 import { formatPausableQueue, type PausableQueue, type QueuePauses, queuePausesRef } from '../identity/queue-pauses.ts';

@@ -1,5 +1,6 @@
 import * as z from 'zod';
-import { type Config, hasRelay, listDomains } from '../config/config.ts';
+import type { Config } from '../config/config.ts';
+import { hasRelay, listDomains } from '../config/project-settings.ts';
 import {
   CALLED_DIALECT_NAMES,
   DIALECT_NAMES,

@@ -1,5 +1,5 @@
 import { setImmediate as endTurn } from 'node:timers/promises';
-import { listDomains } from '../config/config.ts';
+import { listDomains } from '../config/project-settings.ts';
 import {
   type Agent,
   buildDomainWildcard,

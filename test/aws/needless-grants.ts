@@ -26,24 +26,26 @@ export const BY_CHANCE: Record<string, string> = {
     'two calls bring the same large result at the same moment, which `grants.test.ts` brings about',
 };
 
+const BUS = /:event-bus\//;
 const LANES = { relay: /_relay-(critical|high|normal|low)\.fifo$/, domain: /-(critical|high|normal|low)\.fifo$/ };
 
 /**
  * What no call has needed, as `function action resource`. Of the lanes of domains, which are all alike, one is enough, and so it is
- * of those of relays; and a bucket may be listed by whoever reads from it, for the day that an object is missing.
+ * of those of relays, and of the buses of projects; and a bucket may be listed by whoever reads from it, for the day that an object is missing.
  */
 export const needlessGrants = (unused: UnusedGrant[], lanes: NamedQueue[]): string[] => {
+  const projects = new Set(lanes.map(({ project }) => project)).size;
   const named = unused
     .filter(({ action }) => action !== 's3:ListBucket')
     .map(({ functionName, action, resource }) => {
       const kind = LANES.relay.test(resource) ? 'relay' : LANES.domain.test(resource) ? 'domain' : undefined;
-      const what = kind === undefined ? plainly(resource) : `lanes of a ${kind}`;
-      return { grant: `${functionName.replace(/^parley-[^-]+-/, '')} ${action} ${what}`, kind };
+      const what = BUS.test(resource) ? 'a bus' : kind === undefined ? plainly(resource) : `lanes of a ${kind}`;
+      const alike = BUS.test(resource) ? projects : lanes.filter((lane) => lane.kind === kind).length;
+      return { grant: `${functionName.replace(/^parley-[^-]+-/, '')} ${action} ${what}`, alike };
     });
   const all = Map.groupBy(named, ({ grant }) => grant);
   return [...all].flatMap(([grant, [first, ...more]]) => {
-    const isOfAll =
-      first?.kind === undefined || lanes.filter(({ kind }) => kind === first.kind).length === more.length + 1;
+    const isOfAll = first === undefined || first.alike === 0 || first.alike === more.length + 1;
     return isOfAll ? [grant] : [];
   });
 };

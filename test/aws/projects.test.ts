@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
+import { z } from 'zod';
 import { type Reply, registered } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import config from './app/parley.config.ts';
@@ -52,6 +55,11 @@ const live = async (project: string): Promise<() => Promise<Reply>> => {
   return () => galahad.progress(repeated);
 };
 
+const BusEvent = z.object({
+  'detail-type': z.string(),
+  detail: z.object({ project: z.string(), status: z.string().optional() }),
+});
+
 describe('two projects in one table', () => {
   it('share no partition key, of the table or of an index, but for the one of what is due', async () => {
     const holds = await Promise.all(PROJECTS.map(live));
@@ -79,5 +87,26 @@ describe('two projects in one table', () => {
       if (project?.S !== undefined) assert.ok(String(pk?.S).startsWith(`${project.S}#`));
     }
     assert.deepEqual(parley.trouble, []);
+  });
+
+  it('each have a bus, whose subscriptions get what they name of their project alone', async () => {
+    const Received = z.object({ Messages: z.array(z.object({ Body: z.string() })).default([]) });
+    const QueueUrl = parley.queue('to-finished');
+    const receive = { QueueUrl, MaxNumberOfMessages: 10, WaitTimeSeconds: 1 };
+    const { Messages: messages } = Received.parse(await parley.aws('sqs', 'ReceiveMessage', receive));
+    const events = messages.map(({ Body }) => BusEvent.parse(JSON.parse(Body)));
+    assert.deepEqual(
+      events.map((event) => [event['detail-type'], event.detail.project, event.detail.status]),
+      [['task.completed', 'default', 'completed']],
+    );
+    const file = join(parley.dir, 'log-groups/aws/events/parley-test/everything.log');
+    const logged = readFileSync(file, 'utf8').trim().split('\n');
+    const types = logged.map((line) => {
+      const event = BusEvent.parse(JSON.parse(line));
+      assert.equal(event.detail.project, 'lab');
+      return event['detail-type'];
+    });
+    for (const type of ['task.requested', 'task.claimed', 'task.progress', 'task.completed', 'task.failed'])
+      assert.ok(types.includes(type), type);
   });
 });

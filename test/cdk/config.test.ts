@@ -35,7 +35,19 @@ describe('the configuration of a deployment', () => {
       paused: false,
       streamParallelism: 2,
       logDays: 30,
-      alarms: { on: true, unauthorizedCalls: 1000, throttledCalls: 1000, oldestMessageMs: 3_600_000 },
+      logCalls: false,
+      canary: false,
+      subscriptions: {},
+      bus: [
+        'task.completed',
+        'task.failed',
+        'task.expired',
+        'task.cancelled',
+        'batch.ended',
+        'graph.ended',
+        'evt.agent.task',
+      ],
+      alarms: { on: true, concurrency: 800, unauthorizedCalls: 1000, throttledCalls: 1000, oldestMessageMs: 3_600_000 },
     });
   });
 
@@ -110,12 +122,39 @@ describe('the configuration of a deployment', () => {
     );
   });
 
-  it('refuses more queues than a policy can name', () => {
-    const domains = Object.fromEntries(Array.from({ length: 40 }, (_, at) => [`domain-${at}`, domain]));
-    assert.match(
-      mistakesIn({ ...sound, projects: { default: { domains } } })[0] ?? '',
-      /^projects: the names of 160 queues/,
+  it('refuses more projects than a policy can name, and no number of domains', () => {
+    const many = (count: number, name: string) =>
+      Object.fromEntries(Array.from({ length: count }, (_, at) => [`${name}-${at}`, domain]));
+    assert.deepEqual(mistakesIn({ ...sound, projects: { default: { domains: many(300, 'domain') } } }), []);
+    const projects = Object.fromEntries(
+      Object.keys(many(14, 'project')).map((name) => [name, { domains: { a: domain } }]),
     );
+    assert.match(mistakesIn({ ...sound, projects }).join(), /^projects: 14 with 56 queues/);
+  });
+
+  it('refuses a bus without events, and subscriptions that lead nowhere, twice to one place, or out of a project', () => {
+    const aws = (more: Partial<Values['aws']>) => mistakesIn({ ...sound, aws: { stage: 'prod', ...more } });
+    assert.match(aws({ bus: [] }).join(), /^aws.bus: /);
+    assert.match(aws({ bus: ['task.'] }).join(), /^aws.bus.0: must be an event type/);
+    assert.match(aws({ subscriptions: { x: {} } }).join(), /^aws.subscriptions.x: needs exactly one of/);
+    assert.match(aws({ subscriptions: { x: { queue: 'a', logGroup: 'b' } } }).join(), /needs exactly one of/);
+    assert.match(aws({ subscriptions: { x: { function: 'mine' } } }).join(), /function: must be an ARN of lambda/);
+    assert.match(aws({ subscriptions: { x: { project: 'no', queue: 'a' } } }).join(), /there is no project no/);
+    assert.match(
+      aws({ subscriptions: { x: { queue: 'a' }, y: { queue: 'a' } } }).join(),
+      /two of them make the queue a/,
+    );
+  });
+
+  it('refuses a domain of the API beside CloudFront, which has one of its own', () => {
+    const domainOf = (region: string) => ({
+      name: 'parley.example.com',
+      certificateArn: `arn:aws:acm:${region}:111122223333:certificate/1`,
+    });
+    const aws = { stage: 'prod', edge: {}, domain: domainOf('eu-central-1') };
+    assert.match(mistakesIn({ ...sound, aws }).join(), /^aws.domain: .* aws.edge.domain/);
+    const edge = { domain: domainOf('eu-central-1') };
+    assert.match(mistakesIn({ ...sound, aws: { stage: 'prod', edge } }).join(), /a certificate in us-east-1/);
   });
 
   it('asks nothing of AWS where there is no aws section', () => {

@@ -8,15 +8,20 @@ describe('the outputs of the stack', () => {
   const referred = (name: string): string => Reference.parse(template.Outputs[name]?.Value);
   const typeOf = (name: string): string | undefined => template.Resources[referred(name)]?.Type;
 
-  it('name the endpoint, the table, the bus and the buckets', () => {
-    assert.deepEqual(['Endpoint', 'TableName', 'BusName', 'ContentBucketName', 'FailureBucketName'].map(typeOf), [
+  it('name the endpoint, the table, the buses and the buckets', () => {
+    assert.deepEqual(['Endpoint', 'TableName', 'ContentBucketName', 'FailureBucketName'].map(typeOf), [
       'AWS::ApiGatewayV2::Api',
       'AWS::DynamoDB::Table',
-      'AWS::Events::EventBus',
       'AWS::S3::Bucket',
       'AWS::S3::Bucket',
     ]);
     assert.notEqual(referred('ContentBucketName'), referred('FailureBucketName'));
+    const buses = all('AWS::Events::EventBus', z.object({ Name: z.string() }));
+    assert.deepEqual(
+      buses.map(({ properties }) => properties.Name),
+      ['parley-test-default', 'parley-test-lab'],
+    );
+    for (const { id } of buses) assert.match(JSON.stringify(template.Outputs.BusNames?.Value), new RegExp(`"${id}"`));
   });
 
   it('say how the name of every queue begins', () => {

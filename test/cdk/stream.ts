@@ -56,14 +56,14 @@ describe('the stream', () => {
   });
 });
 
-describe('the bus', () => {
+describe('the bus of each project', () => {
   it('has an archive that keeps events as long as the configuration says', () => {
     const { all } = synthesized();
-    const [archive] = all('AWS::Events::Archive', z.object({ RetentionDays: z.number(), SourceArn: Reference }));
-    assert.equal(archive?.properties.RetentionDays, 30);
+    const archives = all('AWS::Events::Archive', z.object({ RetentionDays: z.number(), SourceArn: Reference }));
+    for (const { properties } of archives) assert.equal(properties.RetentionDays, 30);
     assert.deepEqual(
       all('AWS::Events::EventBus', z.unknown()).map(({ id }) => id),
-      [archive?.properties.SourceArn],
+      archives.map(({ properties }) => properties.SourceArn),
     );
   });
 });

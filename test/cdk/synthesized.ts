@@ -16,7 +16,7 @@ const Resource = z.object({
 });
 const TemplateShape = z.object({
   Resources: z.record(z.string(), Resource),
-  Outputs: z.record(z.string(), z.object({ Value: z.unknown() })),
+  Outputs: z.record(z.string(), z.object({ Value: z.unknown() })).default({}),
 });
 
 export interface Found<T> {

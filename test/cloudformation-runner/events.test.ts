@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
 import { buildJsonRequest, parseJsonResponse } from '../../local/cloudformation-runner/backends/call-json.ts';
 import { eventually } from '../support/eventually.ts';
@@ -7,6 +9,22 @@ import { TELL, type Witness, witnessFor } from './witness.ts';
 
 const REPORTER = (name: string) =>
   `${TELL} export const handler = (event) => tell({ to: '${name}', event }).then(() => {});`;
+
+const logGroupArn = (name: string) => ({
+  'Fn::Join': [':', ['arn:aws:logs', ref('AWS::Region'), ref('AWS::AccountId'), 'log-group', name]],
+});
+
+const roleOf = (service: string, action: string, resource: unknown) => {
+  const trust = { Effect: 'Allow', Action: 'sts:AssumeRole', Principal: { Service: service } };
+  const grant = { Effect: 'Allow', Action: action, Resource: resource };
+  return {
+    Type: 'AWS::IAM::Role',
+    Properties: {
+      AssumeRolePolicyDocument: { Version: '2012-10-17', Statement: [trust] },
+      Policies: [{ PolicyName: 'one', PolicyDocument: { Version: '2012-10-17', Statement: [grant] } }],
+    },
+  };
+};
 
 describe('rules and schedules', { concurrency: 1 }, () => {
   const owner = wholeSuite();
@@ -102,6 +120,38 @@ describe('rules and schedules', { concurrency: 1 }, () => {
             Targets: [{ Id: 'audit', Arn: getAtt('Audit'), InputPath: '$.detail' }],
           },
         },
+        Passed: {
+          Type: 'AWS::Events::Rule',
+          Properties: {
+            EventBusName: ref('Bus'),
+            EventPattern: { 'detail-type': ['passed'] },
+            Targets: [{ Id: 'second', Arn: getAtt('Second'), RoleArn: getAtt('PassingRole') }],
+          },
+        },
+        Second: { Type: 'AWS::Events::EventBus', Properties: { Name: 'second' } },
+        PassingRole: roleOf('events.amazonaws.com', 'events:PutEvents', getAtt('Second')),
+        Logged: {
+          Type: 'AWS::Events::Rule',
+          Properties: {
+            EventBusName: ref('Second'),
+            EventPattern: { source: ['parley'] },
+            Targets: [
+              {
+                Id: 'log',
+                Arn: logGroupArn('/aws/events/second'),
+                DeadLetterConfig: { Arn: getAtt('Audit') },
+              },
+            ],
+          },
+        },
+        Elsewhere: {
+          Type: 'AWS::Events::Rule',
+          Properties: {
+            EventBusName: ref('Bus'),
+            EventPattern: { source: ['parley'] },
+            Targets: [{ Id: 'theirs', Arn: 'arn:aws:lambda:us-east-1:111122223333:function:theirs' }],
+          },
+        },
         Tick: {
           Type: 'AWS::Events::Rule',
           Properties: {
@@ -117,26 +167,7 @@ describe('rules and schedules', { concurrency: 1 }, () => {
             Target: { Arn: getAtt('planned'), RoleArn: getAtt('ClockRole'), Input: '{"by":"the clock"}' },
           },
         },
-        ClockRole: {
-          Type: 'AWS::IAM::Role',
-          Properties: {
-            AssumeRolePolicyDocument: {
-              Version: '2012-10-17',
-              Statement: [
-                { Effect: 'Allow', Action: 'sts:AssumeRole', Principal: { Service: 'scheduler.amazonaws.com' } },
-              ],
-            },
-            Policies: [
-              {
-                PolicyName: 'invoke',
-                PolicyDocument: {
-                  Version: '2012-10-17',
-                  Statement: [{ Effect: 'Allow', Action: 'lambda:InvokeFunction', Resource: getAtt('planned') }],
-                },
-              },
-            ],
-          },
-        },
+        ClockRole: roleOf('scheduler.amazonaws.com', 'lambda:InvokeFunction', getAtt('planned')),
         listenerPermission: permission('listener', 'Failures'),
         tickerPermission: permission('ticker', 'Tick'),
       },
@@ -168,6 +199,15 @@ describe('rules and schedules', { concurrency: 1 }, () => {
       const answer = await call('sqs', 'AmazonSQS.ReceiveMessage', { QueueUrl, MaxNumberOfMessages: 10 });
       assert.match(JSON.stringify(answer), /"Body":"{\\"marked\\":true}"/);
     });
+  });
+
+  it('an event reaches another bus by a role, and from its rule a log group; one for another account is lost', async () => {
+    await publish({ DetailType: 'passed', Detail: '{"passed":true}' }, { DetailType: 'not.passed' });
+    const lines = readFileSync(join(here.dir, 'log-groups/aws/events/second.log'), 'utf8').trim().split('\n');
+    assert.deepEqual(
+      lines.map((line) => JSON.parse(line)).map(({ detail, source }) => [source, detail]),
+      [['parley', { passed: true }]],
+    );
   });
 
   it('an entry that is no event is refused, and the others are taken', async () => {

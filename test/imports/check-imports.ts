@@ -67,7 +67,10 @@ const ALLOWED: [from: RegExp, to: RegExp][] = [
   [/^console\/src\//, /^console\/src\/|^preact(\/hooks)?$|^@preact\/signals$|^uplot$/],
   [/^console\//, /^console\/|^shared\/http\/http-message\.ts$|^esbuild$|^node:/],
   [/^cli\//, /^cli\/|^sdk\/typescript\/src\/|^shared\/|^parley\.config\.ts$|^node:/],
-  [/^release\//, /^release\/|^shared\/kernel\/esbuild-options\.ts$|^console\/build\.ts$|^esbuild$|^node:/],
+  [
+    /^release\//,
+    /^release\/|^shared\/kernel\/esbuild-options\.ts$|^console\/build\.ts$|^cdk\/bundle\.ts$|^esbuild$|^node:/,
+  ],
   [/^sdk\/typescript\/testing\//, /^sdk\/typescript\/(testing|src)\/|^shared\/|^local\/|^node:/],
   [/^sdk\/typescript\/src\//, /^sdk\/typescript\/src\//],
   [/^parley\.config\.ts$/, /^shared\/config\/config\.ts$/],

@@ -69,6 +69,12 @@ export const createBus = (plan: ResourceGraph, rules: readonly PatternRule[], de
     buildBusArn('default', plan.site),
     ...plan.listResources(EventBus).map(({ attributes }) => attributes.Arn),
   ]);
+  const match = (busArn: string, event: BusEvent): void => {
+    for (const rule of rules) {
+      if (rule.busArn === busArn && rule.matches(event))
+        for (const target of rule.targets) deliver(rule, target, event);
+    }
+  };
   const put = (raw: unknown): { EventId: string } | { ErrorCode: string; ErrorMessage: string } => {
     const entry = Entry.safeParse(raw);
     if (!entry.success)
@@ -78,12 +84,12 @@ export const createBus = (plan: ResourceGraph, rules: readonly PatternRule[], de
     const detail = parseJsonObject(entry.data.Detail);
     if (!detail) return { ErrorCode: 'MalformedDetail', ErrorMessage: 'Detail is malformed.' };
     const event = toBusEvent(entry.data, detail, plan);
-    for (const rule of rules) {
-      if (rule.busArn === bus && rule.matches(event)) for (const target of rule.targets) deliver(rule, target, event);
-    }
+    match(bus, event);
     return { EventId: event.id };
   };
   return {
+    /** What a rule sends on to this bus. */
+    forward: match,
     putEvents: (body: unknown): AwsResponse => {
       const entries = PutEvents.parse(body).Entries.map(put);
       return buildJsonResponse({

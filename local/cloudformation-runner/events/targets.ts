@@ -8,6 +8,7 @@ import type { LambdaFunction } from '../lambda/lambda-function.ts';
 import { EventInvokeConfig } from '../resources/compute.ts';
 import { Queue } from '../resources/messaging.ts';
 import type { BusEvent, PatternRule, RuleTarget } from './bus.ts';
+import { createOtherTargets, isBus, isKnownTarget } from './other-targets.ts';
 import type { PlannedSchedule } from './schedules.ts';
 
 export const checkTargets = (
@@ -26,10 +27,15 @@ export const checkTargets = (
     if (queue && !canSendToQueue(plan, queue.ref, targetArn, 'events.amazonaws.com', ruleArn)) {
       plan.mistakes.add(logicalId, `no policy lets EventBridge send to ${queue.name}`);
     }
-    if (!target && !queue)
-      plan.mistakes.add(logicalId, `the target ${targetArn} is neither a function nor a queue here`);
+    if (!target && !queue && !isKnownTarget(plan, targetArn))
+      plan.mistakes.add(logicalId, `the target ${targetArn} is no function, queue, log group or bus here`);
   };
-  for (const { logicalId, arn, targets } of rules) for (const target of targets) check(logicalId, target.Arn, arn);
+  for (const { logicalId, arn, targets } of rules)
+    for (const target of targets) {
+      check(logicalId, target.Arn, arn);
+      if (isBus(target.Arn) && !mayPutEvents(target, plan, roles))
+        plan.mistakes.add(logicalId, `no role lets EventBridge put events on ${target.Arn}`);
+    }
   for (const { logicalId, targetArn, source } of schedules) {
     if (source.service === 'events.amazonaws.com') check(logicalId, targetArn, source.ruleArn);
     else if (!functions.some(({ arn }) => arn === targetArn)) {
@@ -43,10 +49,21 @@ export const checkTargets = (
   }
 };
 
+const mayPutEvents = (
+  { Arn, RoleArn = '' }: RuleTarget,
+  plan: ResourceGraph,
+  roles: ReadonlyMap<string, RoleAccess>,
+): boolean =>
+  canAssume(plan, RoleArn, 'events.amazonaws.com') && roles.get(RoleArn)?.isAllowed('events:PutEvents', Arn) === true;
+
 interface TargetResources {
   plan: ResourceGraph;
   functions: ReadonlyMap<string, LambdaFunction>;
   sendMessage(queueUrl: string, body: string, groupId: string | undefined): Promise<unknown>;
+  /** A folder. */
+  logGroups: string;
+  /** Puts an event on another bus. */
+  forward(busArn: string, event: BusEvent): void;
   onError(line: string): void;
   signal: AbortSignal;
 }
@@ -54,7 +71,16 @@ interface TargetResources {
 const RETRIES = 2;
 
 /** A target's dead-letter queue is for deleted targets, which do not occur here. */
-export const createTargets = ({ plan, functions, sendMessage, onError, signal }: TargetResources) => {
+export const createTargets = ({
+  plan,
+  functions,
+  sendMessage,
+  logGroups,
+  forward,
+  onError,
+  signal,
+}: TargetResources) => {
+  const deliverElsewhere = createOtherTargets(logGroups, forward);
   const configs = plan.listResources(EventInvokeConfig);
   const invoke = (arn: string, payload: unknown): void => {
     const name = parseFunctionName(arn);
@@ -68,6 +94,7 @@ export const createTargets = ({ plan, functions, sendMessage, onError, signal }:
     deliver: (_rule: PatternRule, target: RuleTarget, event: BusEvent): void => {
       const payload = buildTargetInput(target, event);
       const queue = plan.listResources(Queue).find(({ attributes }) => attributes.Arn === target.Arn);
+      if (deliverElsewhere(target.Arn, event)) return;
       if (!queue) invoke(target.Arn, payload);
       else {
         sendMessage(queue.ref, JSON.stringify(payload), target.SqsParameters?.MessageGroupId).catch((error) =>

@@ -61,7 +61,7 @@ export const WITHOUT_EFFECT: readonly ResourceType[] = [
     defineInertType('ActionsEnabled', 'AlarmActions', 'AlarmDescription', 'AlarmName', 'AlarmRule', 'OKActions'),
     { nameProperty: 'AlarmName', attributes: { Arn: alarmArn } },
   ),
-  defineResourceType('AWS::CloudWatch::Dashboard', defineInertType('DashboardBody', 'DashboardName'), {
+  defineResourceType('AWS::CloudWatch::Dashboard', defineInertType('DashboardBody', 'DashboardName', 'Tags'), {
     nameProperty: 'DashboardName',
   }),
   defineResourceType(

@@ -70,6 +70,7 @@ const RuleTarget = z.strictObject({
   Input: z.string().optional(),
   InputPath: z.string().optional(),
   SqsParameters: z.strictObject({ MessageGroupId: z.string() }).optional(),
+  RoleArn: z.string().optional(),
   DeadLetterConfig: z.strictObject({ Arn: z.string() }).optional(),
   RetryPolicy,
 });
@@ -84,6 +85,7 @@ export const EventRuleType = defineResourceType(
     ScheduleExpression: z.string().optional(),
     State: z.enum(['ENABLED', 'DISABLED']).default('ENABLED'),
     Targets: z.array(RuleTarget).default([]),
+    Tags: noEffectHere,
   }),
   {
     nameProperty: 'Name',

@@ -1,4 +1,4 @@
-import { isServedOverNats, listDomains } from '../../config/config.ts';
+import { isServedOverNats, listDomains } from '../../config/project-settings.ts';
 import { ParleyError } from '../../kernel/errors.ts';
 import { uuidFromSeed } from '../../kernel/ids.ts';
 import { isObject, type Json, type JsonObject } from '../../kernel/json/json.ts';

@@ -10,14 +10,24 @@ import type { PublishExternally } from './dynamo-events.ts';
 const MAX_ENTRIES = 10;
 const MAX_REQUEST_BYTES = 240 * 1024;
 
-export const createBusPublisher = (bus: string, clock: Clock, options: ClientOptions = {}): PublishExternally => {
+/** The dispatcher waits for the bus, so a bus that is too busy costs it half a second at most. */
+const MAX_RETRIES = 3;
+
+/** The bus for an event, or undefined if it goes to none. */
+type FindBus = (event: ParleyEvent) => string | undefined;
+
+export const createBusPublisher = (findBus: FindBus, clock: Clock, options: ClientOptions = {}): PublishExternally => {
   const eventBridge = new EventBridgeClient({ ...CLIENT_DEFAULTS, ...options });
   return async (events) => {
-    const entries = events.map((event) => toBusEntry(bus, event));
+    const entries = events.flatMap((event) => {
+      const bus = findBus(event);
+      return bus === undefined ? [] : toBusEntry(bus, event);
+    });
     await Promise.all(
       splitIntoChunks(entries, MAX_ENTRIES, MAX_REQUEST_BYTES, getEntryBytes).map(async (chunk) => {
         let left = chunk;
         for (let attempt = 0; left.length > 0; attempt++) {
+          if (attempt > MAX_RETRIES) throw new Error(`EventBridge refused ${left.length} events`);
           if (attempt > 0) await waitBeforeRetry(clock, attempt, 'EventBridge');
           left = await putEvents(eventBridge, left);
         }

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { listDomains } from '../../config/config.ts';
+import { listDomains } from '../../config/project-settings.ts';
 import { listServedDomains, type RegisteredAgent } from '../../identity/agents/agent.ts';
 import { type Caller, findAgent } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';

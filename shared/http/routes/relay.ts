@@ -1,5 +1,6 @@
 import * as z from 'zod';
-import { type Config, hasRelay } from '../../config/config.ts';
+import type { Config } from '../../config/config.ts';
+import { hasRelay } from '../../config/project-settings.ts';
 import type { AdminCaller, RelayCaller } from '../../identity/auth/authenticate.ts';
 import { generateKey, RELAY_OWNER } from '../../identity/auth/keys.ts';
 import { setRelayKey } from '../../identity/auth/set-operator-key.ts';

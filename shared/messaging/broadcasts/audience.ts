@@ -1,4 +1,4 @@
-import { listDomains } from '../../config/config.ts';
+import { listDomains } from '../../config/project-settings.ts';
 import { type Agent, agentsKey, listServedDomains } from '../../identity/agents/agent.ts';
 import { listProviderIds } from '../../identity/agents/capability-offers.ts';
 import type { Deps } from '../../identity/deps.ts';

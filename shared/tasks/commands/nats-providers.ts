@@ -1,4 +1,4 @@
-import { hasRelay } from '../../config/config.ts';
+import { hasRelay } from '../../config/project-settings.ts';
 import { getAgentDialect } from '../../dialects/registry.ts';
 import type { Agent } from '../../identity/agents/agent.ts';
 import { type CapabilityProviders, findProviders } from '../../identity/agents/capability-providers.ts';

@@ -1,4 +1,4 @@
-import { isServedOverNats, listDomains } from '../../config/config.ts';
+import { isServedOverNats, listDomains } from '../../config/project-settings.ts';
 import { readsAllInInbox } from '../../dialects/registry.ts';
 import type { Agent } from '../../identity/agents/agent.ts';
 import { isInstanceLive } from '../../identity/agents/agent-instances.ts';

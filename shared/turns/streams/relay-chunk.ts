@@ -1,4 +1,4 @@
-import { hasRelay } from '../../config/config.ts';
+import { hasRelay } from '../../config/project-settings.ts';
 import type { Agent } from '../../identity/agents/agent.ts';
 import type { Caller } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';

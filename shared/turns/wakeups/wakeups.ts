@@ -1,4 +1,4 @@
-import { hasRelay } from '../../config/config.ts';
+import { hasRelay } from '../../config/project-settings.ts';
 import { turnProtocol } from '../../dialects/turn-protocol.ts';
 import type { Agent } from '../../identity/agents/agent.ts';
 import { isChannelMember, pickRandomMember } from '../../identity/channels.ts';

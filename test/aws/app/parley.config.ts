@@ -8,5 +8,12 @@ export default defineConfig({
   tasks: { leaseMs: 10_000 },
   agents: { heartbeatMs: 1000 },
   outbound: { allowPrivateAddresses: true },
-  aws: { stage: 'test' },
+  aws: {
+    stage: 'test',
+    logCalls: true,
+    subscriptions: {
+      finished: { types: ['task.completed'], topics: ['security.*'], queue: 'finished' },
+      everything: { project: 'lab', types: ['task.*'], logGroup: 'everything' },
+    },
+  },
 });
