@@ -1,9 +1,10 @@
 import type { Reading } from '../../local/cloudformation-runner/index.ts';
+import { gbSecondsOfWaiting } from './latencies.ts';
 import { gbSecondsOfCpu, PRICES } from './prices.ts';
 
 const MILLION = 1_000_000;
 
-export const PARTS = ['HTTP API', 'Lambda', 'DynamoDB writes', 'DynamoDB reads', 'SQS', 'EventBridge'] as const;
+export const PARTS = ['HTTP API', 'Lambda', 'DynamoDB writes', 'DynamoDB reads', 'SQS', 'EventBridge', 'Logs'] as const;
 export type Part = (typeof PARTS)[number];
 
 export interface Line {
@@ -13,7 +14,7 @@ export interface Line {
   dollarsPerMillion: number;
 }
 
-export const billOf = (reading: Reading, lives: number): Line[] => {
+export const billOf = (reading: Reading, lives: number, logBytes = 0): Line[] => {
   const line = (part: Part, what: string, units: number, price: number): Line => ({
     part,
     what,
@@ -27,6 +28,8 @@ export const billOf = (reading: Reading, lives: number): Line[] => {
     line('HTTP API', 'requests', reading.httpRequests, PRICES.httpRequest),
     line('Lambda', 'invocations', sum(invocations.map((one) => one.invocations)), PRICES.invocation),
     line('Lambda', 'GB-seconds of CPU', gbSecondsOfCpu(cpuMs), PRICES.gbSecond),
+    line('Lambda', 'GB-seconds of waiting', gbSecondsOfWaiting(reading), PRICES.gbSecond),
+    line('Logs', 'bytes', logBytes, PRICES.logGb / 1e9),
     ...capacity.map(({ resource, kind, units }) =>
       kind === 'write'
         ? line('DynamoDB writes', placeOf(resource), units, PRICES.writeUnit)

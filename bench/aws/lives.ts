@@ -5,7 +5,10 @@ import type { Site } from './site.ts';
 
 const IN_FLIGHT = 16;
 const CLAIM_MAX = 10;
-const RESULTS_MAX = 25;
+const MESSAGES_MAX = 25;
+
+/** A request, a claim, a result, and reading it. */
+export const CALLS_PER_LIFE = 4;
 
 const Claims = z.object({ tasks: z.array(z.object({ message: z.object({ id: z.string() }) })) });
 
@@ -22,13 +25,21 @@ const claim = async (connection: Connection, max: number): Promise<string[]> => 
   }
 };
 
+const Inbox = z.object({ messages: z.array(z.unknown()) });
+
+/** A result is in the inbox before it is acknowledged to the worker, so that the requester need not wait. */
+const read = async (connection: Connection, max: number): Promise<number> => {
+  const answer = await connection.call('GET', `/v1/inbox?mode=take&max=${max}`, '', 200);
+  return Inbox.parse(JSON.parse(answer)).messages.length;
+};
+
 const together = async (many: number, connect: () => Connection, work: (connection: Connection) => Promise<void>) => {
   const connections = Array.from({ length: many }, connect);
   await Promise.all(connections.map(work));
   for (const connection of connections) connection.close();
 };
 
-/** Three calls per task cycle; `between` is awaited after each. */
+/** Four calls per task cycle; `between` is awaited after each. */
 const lifeByLife =
   (inFlight: number) =>
   async (site: Site, lives: number, content: Content, between?: () => Promise<void>): Promise<void> => {
@@ -44,6 +55,8 @@ const lifeByLife =
           await between?.();
           await working.call('POST', '/v1/messages', resultOf(site.worker.id, taskId, content), 202);
           await between?.();
+          if ((await read(requesting, 1)) !== 1) throw new Error('a result was not in the inbox at once');
+          await between?.();
         }
       });
     });
@@ -52,31 +65,31 @@ const lifeByLife =
 export const oneByOne = lifeByLife(IN_FLIGHT);
 export const alone = lifeByLife(1);
 
+/** Requests and results in messages of 25, claims of 10, and results read 25 at a time. */
 export const inBatches = async (site: Site, lives: number, content: Content): Promise<void> => {
-  let requested = 0;
-  await together(IN_FLIGHT, site.requester.connect, async (connection) => {
-    while (requested < lives) {
-      requested += 1;
-      await request(site, connection, content);
-    }
+  const texts = Array.from({ length: lives }, () => requestOf(site.requester.id, content));
+  await together(1, site.requester.connect, async (connection) => {
+    for (let at = 0; at < lives; at += MESSAGES_MAX) await send(connection, texts.slice(at, at + MESSAGES_MAX));
   });
   await together(1, site.worker.connect, async (connection) => {
     let unreported: string[] = [];
     for (let claimed = 0; claimed < lives; ) {
       const taskIds = await claim(connection, CLAIM_MAX);
       claimed += taskIds.length;
-      unreported.push(...taskIds);
-      while (unreported.length >= RESULTS_MAX || (claimed === lives && unreported.length > 0)) {
-        await report(site, connection, unreported.slice(0, RESULTS_MAX), content);
-        unreported = unreported.slice(RESULTS_MAX);
+      unreported.push(...taskIds.map((taskId) => resultOf(site.worker.id, taskId, content)));
+      while (unreported.length >= MESSAGES_MAX || (claimed === lives && unreported.length > 0)) {
+        await send(connection, unreported.slice(0, MESSAGES_MAX));
+        unreported = unreported.slice(MESSAGES_MAX);
       }
     }
   });
+  await together(1, site.requester.connect, async (connection) => {
+    for (let got = 0; got < lives; ) got += await read(connection, MESSAGES_MAX);
+  });
 };
 
-const report = async ({ worker }: Site, connection: Connection, taskIds: string[], content: Content): Promise<void> => {
-  const messages = taskIds.map((taskId) => resultOf(worker.id, taskId, content)).join();
-  const answer = await connection.call('POST', '/v1/messages', `{"messages":[${messages}]}`, 200);
-  if (answer.split('"status":202').length - 1 !== taskIds.length)
+const send = async (connection: Connection, messages: string[]): Promise<void> => {
+  const answer = await connection.call('POST', '/v1/messages', `{"messages":[${messages.join()}]}`, 200);
+  if (answer.split('"status":202').length - 1 !== messages.length)
     throw new Error(`not all were accepted: ${answer.slice(0, 500)}`);
 };

@@ -52,7 +52,6 @@ const ENVIRONMENT = {
   TABLE_NAME: 'table',
   BUCKET_NAME: 'bucket',
   FAILURE_BUCKET_NAME: 'failures',
-  BUS_NAME: 'bus',
   LANE_URL_PREFIX: 'https://sqs.us-east-1.amazonaws.com/000000000000/parley-',
   DELAY_QUEUE_URL: 'https://sqs.us-east-1.amazonaws.com/000000000000/delay',
   STAGE: 'bench',

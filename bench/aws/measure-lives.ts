@@ -2,13 +2,14 @@ import { removeFolder, temporaryFolder } from '../own-processes.ts';
 import { billOf, type Line, withoutPolls } from './bill.ts';
 import { CONTENTS, type Content } from './content.ts';
 import { alone, inBatches, oneByOne } from './lives.ts';
+import { bytesOfLogs } from './log-lines.ts';
 import type { Counts } from './options.ts';
 import { quiet } from './quiet.ts';
 import { type RoundTrips, roundTripsOf } from './round-trips.ts';
 import { metered, type Site, startSite } from './site.ts';
 
-/** Request, claim and result publish one event each. */
-const EVENTS_PER_LIFE = 3;
+/** By default, the bus is told how a task ended. */
+const EVENTS_PER_LIFE = 1;
 
 export interface MeasuredLives {
   label: string;
@@ -17,6 +18,7 @@ export interface MeasuredLives {
   /** Memory × CPU, as if each function had a whole core. */
   cpuGbSecondsPerLife: number;
   logBytesPerLife: number;
+  refusedWritesPerLife: number;
   invocationsPerLife: Record<string, number>;
 }
 
@@ -28,18 +30,20 @@ export interface LivesResults {
 type Live = (site: Site, lives: number, content: Content) => Promise<void>;
 
 export const measureRow = async (site: Site, label: string, lives: number, content: Content, live: Live) => {
-  const logged = site.logBytes();
+  const logged = site.logged();
   const reading = await metered(site, async () => {
     await live(site, lives, content);
     await quiet(site, lives * EVENTS_PER_LIFE);
   });
-  const { invocations } = reading;
+  const { invocations, httpRequests } = reading;
+  const logBytes = bytesOfLogs(logged, site.logged(), httpRequests);
   const measured: MeasuredLives = {
     label,
     lives,
-    lines: billOf(withoutPolls(reading), lives),
+    lines: billOf(withoutPolls(reading), lives, logBytes),
     cpuGbSecondsPerLife: invocations.reduce((sum, { cpuGbSeconds }) => sum + cpuGbSeconds, 0) / lives,
-    logBytesPerLife: (site.logBytes() - logged) / lives,
+    logBytesPerLife: logBytes / lives,
+    refusedWritesPerLife: reading.calls.reduce((sum, { refused }) => sum + refused, 0) / lives,
     invocationsPerLife: Object.fromEntries(invocations.map((one) => [one.functionName, one.invocations / lives])),
   };
   console.error(`  … ${lives} lives, ${label}`);
@@ -47,13 +51,7 @@ export const measureRow = async (site: Site, label: string, lives: number, conte
 };
 
 /** Each step is dispatched before the next one: the cost at low load. */
-const sparse: Live = (site, lives, content) => {
-  let calls = 0;
-  return alone(site, lives, content, () => {
-    calls += 1;
-    return quiet(site, calls);
-  });
-};
+const sparse: Live = (site, lives, content) => alone(site, lives, content, () => quiet(site));
 
 export const measureLives = async ({ lives, warmUp, sparseLives }: Counts): Promise<LivesResults> => {
   const dir = temporaryFolder();

@@ -10,7 +10,6 @@ export const PRICES = {
   writeUnit: 0.625 / MILLION,
   readUnit: 0.125 / MILLION,
   event: 1.0 / MILLION,
-  /** Not in the sums: each deployment chooses its log level. */
   logGb: 0.5,
 } as const;
 

@@ -6,7 +6,7 @@ import type { IdleHour } from './measure-idle.ts';
 import type { LivesResults, MeasuredLives } from './measure-lives.ts';
 import type { LogCost } from './measure-log.ts';
 import type { Stored } from './measure-stored.ts';
-import { ELSEWHERE, PRICES } from './prices.ts';
+import { ELSEWHERE } from './prices.ts';
 import type { Step } from './round-trips.ts';
 
 export const printLog = ({ without, with: logged }: LogCost): void => {
@@ -22,9 +22,6 @@ export const printLog = ({ without, with: logged }: LogCost): void => {
 };
 
 const number = (value: number): string => rounded(value).toLocaleString('en');
-/** Counts the share of a core that the memory buys, which is close to the bill of a function that never waits. */
-const coreShare = (lines: Line[]): number =>
-  lines.find(({ what }) => what === 'GB-seconds of CPU')?.dollarsPerMillion ?? 0;
 
 const dollars = (value: number): string => `$${value.toFixed(2)}`;
 const kb = (bytes: number): string => `${Math.round(bytes / 1000)} KB`;
@@ -32,28 +29,19 @@ const ms = (value: number): string => `${Math.round(value)} ms`;
 
 export const printLives = ({ rows, roundTrips }: LivesResults): void => {
   for (const row of rows) printBill(row);
-  printTable('Dollars per million lives (targets: $15 one by one, $12 in batches; 12 write units)', [
-    [
-      '',
-      'write units',
-      'read units',
-      'SQS requests',
-      'invocations',
-      'dollars',
-      'with the share of a core',
-      'logs, beside it',
-    ],
-    ...rows.map(({ label, lines, logBytesPerLife, cpuGbSecondsPerLife }) => [
+  printTable('Dollars per million lives (targets: $18 one by one, $11 in batches, reading and logs included)', [
+    ['', 'write units', 'refused', 'read units', 'SQS requests', 'invocations', 'log bytes', 'dollars'],
+    ...rows.map(({ label, lines, logBytesPerLife, refusedWritesPerLife }) => [
       label,
       number(totalOf(lines, 'DynamoDB writes').perLife),
+      refusedWritesPerLife.toFixed(2),
       number(totalOf(lines, 'DynamoDB reads').perLife),
       number(totalOf(lines, 'SQS').perLife),
       number(lines.find(({ what }) => what === 'invocations')?.perLife ?? 0),
-      dollars(totalOf(lines).dollarsPerMillion - coreShare(lines) + cpuGbSecondsPerLife * PRICES.gbSecond * 1e6),
+      number(logBytesPerLife),
       dollars(totalOf(lines).dollarsPerMillion),
-      dollars((logBytesPerLife / 1e9) * PRICES.logGb * 1e6),
     ]),
-    ...ELSEWHERE.map(({ name, dollars: price }) => [name, '', '', '', '', dollars(price), '', '']),
+    ...ELSEWHERE.map(({ name, dollars: price }) => [name, '', '', '', '', '', '', dollars(price)]),
   ]);
   const step = (label: string, { groups, writeUnits }: Step): string[] => [
     label,
@@ -68,6 +56,7 @@ export const printLives = ({ rows, roundTrips }: LivesResults): void => {
     step('request, key not seen for 5 s', roundTrips.requestAfterAPause),
     step('claim', roundTrips.claim),
     step('result', roundTrips.result),
+    step('reading it', roundTrips.read),
   ]);
 };
 

@@ -19,7 +19,7 @@ export interface Step {
   writeUnits: Record<string, number>;
 }
 
-export type RoundTrips = Record<'request' | 'claim' | 'result' | 'requestAfterAPause', Step>;
+export type RoundTrips = Record<'request' | 'claim' | 'result' | 'read' | 'requestAfterAPause', Step>;
 
 /** Longer than an authenticated key is cached. */
 const PAUSE_MS = 6000;
@@ -27,14 +27,14 @@ const PAUSE_MS = 6000;
 export const roundTripsOf = async (site: Site): Promise<RoundTrips> => {
   const { running } = site;
   const keyOf = (name: string): string => running.createAccessKey(running.findFunctionName(name));
-  const functions = [keyOf('ingest'), keyOf('claims')];
+  const functions = [keyOf('ingest'), keyOf('claims'), keyOf('inbox')];
   const recorded = recordCalls(running.gateway);
   const life = async (): Promise<Step[]> => {
     const steps: Step[] = [];
     const { meter } = running.gateway;
     await metered(site, () =>
       alone(site, 1, CONTENTS.text, async () => {
-        await quiet(site, 1);
+        await quiet(site);
         const groups = groupsOf(recorded.taken().filter(({ accessKey }) => functions.includes(accessKey)));
         const written = meter.read().capacity.filter(({ kind }) => kind === 'write');
         const writeUnits = Object.fromEntries(written.map(({ resource, units }) => [placeOf(resource), units]));
@@ -46,9 +46,9 @@ export const roundTripsOf = async (site: Site): Promise<RoundTrips> => {
   };
   await pause(PAUSE_MS);
   const [requestAfterAPause = NOTHING] = await life();
-  const [request = NOTHING, claim = NOTHING, result = NOTHING] = await life();
+  const [request = NOTHING, claim = NOTHING, result = NOTHING, read = NOTHING] = await life();
   recorded.stop();
-  return { request, requestAfterAPause, claim, result };
+  return { request, requestAfterAPause, claim, result, read };
 };
 
 const NOTHING: Step = { groups: [], writeUnits: {} };

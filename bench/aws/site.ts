@@ -1,5 +1,4 @@
-import { globSync, statSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { z } from 'zod';
 import {
   type App,
@@ -10,6 +9,7 @@ import {
 } from '../../local/cloudformation-runner/index.ts';
 import { Connection } from '../connection.ts';
 import { DECLARED } from '../wire.ts';
+import { type Logged, readLogged } from './log-lines.ts';
 
 export const ROOT = resolve(import.meta.dirname, '../..');
 
@@ -26,7 +26,7 @@ export interface Site {
   running: RunningTemplate;
   requester: Agent;
   worker: Agent;
-  logBytes(): number;
+  logged(): Logged;
   stop(): Promise<void>;
 }
 
@@ -47,7 +47,7 @@ export const startSite = async (dir: string, app?: App): Promise<Site> => {
     running,
     requester: await agent('requester'),
     worker: await agent('worker'),
-    logBytes: () => globSync(join(dir, 'logs', '*')).reduce((sum, file) => sum + statSync(file).size, 0),
+    logged: () => readLogged(dir),
     stop: () => {
       isStopping = true;
       return running.stop();

@@ -12,10 +12,12 @@ const call = (caller: string, service: string, operation: string, resource: stri
   resource,
   calls: 1,
   billed,
+  refused: 0,
 });
 
 const invoked = (functionName: string, invocations: number, cpuMs: number): InvocationCount => ({
   functionName,
+  memoryMb: 512,
   invocations,
   failures: 0,
   cpuMs,
@@ -42,7 +44,8 @@ const reading: Reading = {
   ],
 };
 
-const lines = billOf(withoutPolls(reading), LIVES);
+const LOG_BYTES = 9000;
+const lines = billOf(withoutPolls(reading), LIVES, LOG_BYTES);
 const lineOf = (what: string): Line | undefined => lines.find((line) => line.what === what);
 const isNear = (value: number | undefined, expected: number): void =>
   assert.ok(Math.abs((value ?? Number.NaN) - expected) < 1e-9, `${value} is not ${expected}`);
@@ -54,6 +57,10 @@ describe('the bill of a life', () => {
     isNear(totalOf(lines, 'DynamoDB writes').dollarsPerMillion, 8 * 0.625);
     isNear(totalOf(lines, 'DynamoDB reads').dollarsPerMillion, 1.6 * 0.125);
     isNear(lineOf('events')?.dollarsPerMillion, 3 * 1);
+    // Half a dollar a GB: 900 bytes.
+    isNear(lineOf('bytes')?.dollarsPerMillion, 0.45);
+    // A put of 6 ms and a send of 12 ms by a function of half a GB, for ten lives.
+    isNear(lineOf('GB-seconds of waiting')?.perLife, (0.5 * 0.018) / LIVES);
   });
 
   it('adds up the queues of a kind, and prices a standard queue apart', () => {
@@ -81,7 +88,7 @@ describe('the bill of a life', () => {
 
   it('leaves out the polls that go on without any life', () => {
     assert.equal(lineOf('ReceiveMessage, standard'), undefined);
-    isNear(totalOf(lines).dollarsPerMillion, 3 + 0.6 + 5 + 0.2 + 3 + 0.5 + 0.2 + 0.1769 * 13.3334);
+    isNear(totalOf(lines).dollarsPerMillion, 3 + 0.6 + 5 + 0.2 + 3 + 0.5 + 0.2 + (0.1769 + 0.0009) * 13.3334 + 0.45);
   });
 
   it('refuses what has no price', () => {

@@ -13,6 +13,8 @@ export interface CallCount {
   calls: number;
   /** In billing units: 64 KB steps for SQS and EventBridge, calls for the rest. */
   billed: number;
+  /** Conditions that did not hold. Such a write is billed too. */
+  refused: number;
 }
 
 interface CapacityCount {
@@ -23,6 +25,7 @@ interface CapacityCount {
 
 export interface InvocationCount {
   functionName: string;
+  memoryMb: number;
   invocations: number;
   failures: number;
   /** CPU of the function's own thread, with its cold start. */
@@ -52,9 +55,10 @@ export class Meter {
     if (!this.isOn) return;
     const { caller, service, operation, resource } = call;
     const key = [caller, service, operation, resource].join('|');
-    const count = this.#calls.get(key) ?? { caller, service, operation, resource, calls: 0, billed: 0 };
+    const count = this.#calls.get(key) ?? { caller, service, operation, resource, calls: 0, billed: 0, refused: 0 };
     count.calls += 1;
     count.billed += computeBilledUnits(service, request, answer);
+    if (Refusal.safeParse(answer).success) count.refused += 1;
     this.#calls.set(key, count);
     if (service === 'dynamodb')
       for (const one of computeConsumedCapacity(operation, request, answer)) this.#consume(one);
@@ -72,7 +76,16 @@ export class Meter {
     took: { cpuMs: number; durationMs: number; hasFailed: boolean },
   ) {
     if (!this.isOn) return;
-    const none = { functionName, invocations: 0, failures: 0, cpuMs: 0, durationMs: 0, cpuGbSeconds: 0, gbSeconds: 0 };
+    const none = {
+      functionName,
+      memoryMb,
+      invocations: 0,
+      failures: 0,
+      cpuMs: 0,
+      durationMs: 0,
+      cpuGbSeconds: 0,
+      gbSeconds: 0,
+    };
     const sum = this.#invocations.get(functionName) ?? none;
     sum.invocations += 1;
     sum.failures += took.hasFailed ? 1 : 0;
@@ -103,6 +116,10 @@ export class Meter {
     this.#httpRequests = 0;
   }
 }
+
+const Refusal = z.object({
+  __type: z.string().regex(/#(ConditionalCheckFailed|TransactionCanceled)Exception$/),
+});
 
 const Sent = z.object({ MessageBody: z.string() });
 const SentBatch = z.object({ Entries: z.array(Sent) });
