@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from .asynchronous import AsyncParley, AsyncRequestHandle
@@ -13,8 +13,11 @@ from .context import AsyncTaskContext, TaskContext
 from .errors import ConnectionFailed, Fail, ParleyError, Retry, TaskAborted, TaskFailed
 from .events import read_events
 from .request import NATIVE, RequestHandle, build_request
+from .signing import Sign, sign_with_secret
 from .task import Task
 from .transport import Transport
+from .turn_calls import parse_agent_key
+from .turns import Turn, TurnContext, TurnHandle, TurnWorker
 from .worker import Worker
 
 __all__ = [
@@ -34,6 +37,10 @@ __all__ = [
     "TaskAborted",
     "TaskContext",
     "TaskFailed",
+    "Turn",
+    "TurnContext",
+    "TurnHandle",
+    "TurnWorker",
     "Worker",
     "connect",
 ]
@@ -42,8 +49,9 @@ __all__ = [
 class Parley:
     """One agent's connection, or an administrator's. It may be shared by threads."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: Transport, key: str) -> None:
         self._transport = transport
+        self._key = key
 
     def worker(
         self,
@@ -132,6 +140,20 @@ class Parley:
         headers = {**NATIVE, "parley-broadcast": audience}
         return self._transport.call("POST", "/v1/messages", message, headers=headers)
 
+    def turns(
+        self, handler: Callable[[Turn, TurnContext], Any], *, instance: str | None = None, drain: float = 30.0
+    ) -> TurnWorker:
+        """Works on the turns of this agent. A process that comes back as the same `instance` goes on with its turn."""
+        return TurnWorker(self._transport, parse_agent_key(self._key), handler, instance=instance, drain=drain)
+
+    def call_agent(self, agent: str, payload: dict[str, Any], *, correlation: str | None = None) -> TurnHandle:
+        """Calls an agent that takes turns. The same correlation again is the same turn."""
+        body = {"agent_id": agent, "correlation_id": correlation or str(uuid.uuid4()), "payload": payload}
+        return TurnHandle(self._transport, self._transport.call("POST", "/v1/turns", body)["agent_turn_id"])
+
+    def find_turn(self, id: str) -> TurnHandle:
+        return TurnHandle(self._transport, id)
+
     def send(self, to: str, content: Any, *, id: str | None = None, type: str | None = None) -> dict[str, Any]:
         """Sends a direct message."""
         message = {"kind": "message", "id": id or str(uuid.uuid4()), "to": to, "content": content}
@@ -164,12 +186,24 @@ class Parley:
         return self._transport.call(method, path, body, **options)
 
 
-def connect(url: str | None = None, key: str | None = None, *, retry_for: float = 60.0) -> Parley:
-    """By default with PARLEY_URL and PARLEY_KEY. Calls are repeated for `retry_for` seconds."""
+def connect(
+    url: str | None = None,
+    key: str | None = None,
+    *,
+    retry_for: float = 60.0,
+    hmac_secret: str | None = None,
+    sign: Sign | None = None,
+) -> Parley:
+    """By default with PARLEY_URL and PARLEY_KEY. Calls are repeated for `retry_for` seconds.
+
+    `hmac_secret`, or a function `sign` for other keys, signs what an agent sends whose registration asks for it.
+    """
+    if hmac_secret is not None:
+        sign = sign_with_secret(hmac_secret)
     url = url or os.environ.get("PARLEY_URL")
     key = key or os.environ.get("PARLEY_KEY")
     if not url:
         raise ValueError("Where is Parley? Pass `url`, or set PARLEY_URL.")
     if not key:
         raise ValueError("A key is missing. Pass `key`, or set PARLEY_KEY.")
-    return Parley(Transport(url, key, retry_for=retry_for))
+    return Parley(Transport(url, key, retry_for=retry_for, sign=sign), key)

@@ -33,7 +33,13 @@ class TaskContext:
         self._transport = transport
         self._artifacts: dict[str, dict[str, Any]] = {}
         self._uses: dict[str, int] = {}
+        self._said: dict[str, Any] = {}
         self._lock = threading.Lock()
+
+    def load(self, task: Task) -> None:
+        """The task with what stood in cards."""
+        self.task = task
+        self.dependencies = task.dependencies
 
     def abort(self, reason: AbortReason) -> None:
         self._reason = reason
@@ -106,8 +112,22 @@ class TaskContext:
         else:
             self._artifacts[name] = {"name": name, "type": type, "content": content}
 
+    def set_confidence(self, confidence: float) -> None:
+        """How sure the result is, from 0 to 1, for protocols that have a word for it."""
+        self._said["confidence"] = confidence
+
+    def set_evidence(
+        self,
+        sources: list[dict[str, Any]],
+        *,
+        citations: list[dict[str, Any]] | None = None,
+        provenance: list[dict[str, Any]] | None = None,
+    ) -> None:
+        """What the result rests on, for protocols in which every answer names its sources."""
+        self._said["evidence"] = {"sources": sources, "citations": citations or [], "provenance": provenance or []}
+
     def describe_result(self) -> dict[str, Any]:
-        return {"artifacts": list(self._artifacts.values())} if self._artifacts else {}
+        return {**self._said, **({"artifacts": list(self._artifacts.values())} if self._artifacts else {})}
 
     def _send(self, report: dict[str, Any]) -> None:
         message = {**report, "taskId": self.task.id, "attempt": self.task.attempt}
@@ -163,6 +183,12 @@ class AsyncTaskContext:
 
     def attach(self, name: str, type: str, content: str | bytes) -> None:
         self._context.attach(name, type, content)
+
+    def set_confidence(self, confidence: float) -> None:
+        self._context.set_confidence(confidence)
+
+    def set_evidence(self, sources: list[dict[str, Any]], **more: list[dict[str, Any]] | None) -> None:
+        self._context.set_evidence(sources, **more)
 
     async def ask(self, prompt: str, schema: dict[str, Any] | None = None) -> Any:
         return await asyncio.to_thread(self._context.ask, prompt, schema)

@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from .errors import ConnectionFailed, ParleyError
+from .signing import Sign, sign_call
 
 #: Seconds. An answer that does not come in this time is taken for lost.
 ANSWER_SECONDS = 30.0
@@ -28,7 +29,7 @@ SILENCE_SECONDS = 45.0
 class Transport:
     """One deployment and one key. A connection is used by one call at a time, and kept for the next."""
 
-    def __init__(self, url: str, key: str, *, retry_for: float = 60.0) -> None:
+    def __init__(self, url: str, key: str, *, retry_for: float = 60.0, sign: Sign | None = None) -> None:
         self.url = url.rstrip("/")
         parts = urlsplit(self.url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -37,6 +38,7 @@ class Transport:
         self._host, self._port, self._base = parts.hostname, parts.port, parts.path
         self._headers = {"authorization": f"Bearer {key}"}
         self._retry_for = retry_for
+        self._sign = sign
         #: How far the clock of the server is ahead, in seconds, as its last answer said.
         self.clock_offset = 0.0
         self._idle: list[http.client.HTTPConnection] = []
@@ -66,7 +68,8 @@ class Transport:
         attempt = 0
         while True:
             attempt += 1
-            error, after = self._try(method, target, data, said, wait, raw)
+            headers_now = {**said, **self._sign_call(method, path, said, body)}
+            error, after = self._try(method, target, data, headers_now, wait, raw)
             if not isinstance(error, Exception):
                 return error
             delay = after if after is not None else min(MAX_DELAY, FIRST_DELAY * 2 ** (attempt - 1)) * random.uniform(0.5, 1.5)
@@ -76,6 +79,12 @@ class Transport:
                 time.sleep(delay)
             else:
                 stop.wait(delay)
+
+    def _sign_call(self, method: str, path: str, headers: Mapping[str, str], body: Any) -> dict[str, str]:
+        """What is only read needs no signature."""
+        if self._sign is None or method == "GET":
+            return {}
+        return sign_call(self._sign, method, path, headers, body, time.time() + self.clock_offset)
 
     def _try(
         self, method: str, target: str, data: bytes | None, headers: dict[str, str], wait: float, raw: bool

@@ -18,6 +18,7 @@ from urllib.parse import quote
 
 from .context import AsyncTaskContext, TaskContext
 from .errors import ConnectionFailed, Fail, ParleyError, Retry, Suspended, TaskAborted, TaskFailed
+from .load_input import load_cards
 from .request import NATIVE
 from .task import Task, to_task
 from .transport import FOREVER, Transport, is_passing
@@ -195,6 +196,8 @@ class Worker:
         try:
             if handler is None:
                 raise Fail("skill_missing", f"This worker has no handler for {task.capability}.")
+            task = load_cards(self._transport, task)
+            context.load(task)
             if inspect.iscoroutinefunction(handler):
                 output = asyncio.run(handler(task, AsyncTaskContext(context)))
             else:

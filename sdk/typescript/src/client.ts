@@ -3,10 +3,12 @@ import type { Schemas } from './api/schemas.ts';
 import { BatchHandle, type BatchItem, type BatchOptions, requestBatch } from './batch.ts';
 import { consumeEvents } from './consume.ts';
 import { type Duration, toMs, toSeconds } from './duration.ts';
+import { type Encryption, sealFor } from './encryption.ts';
 import { GraphHandle, type GraphNode, type GraphOptions, requestGraph } from './graph.ts';
 import type { Json, JsonObject } from './json.ts';
 import { MessageGatherer, NATIVE } from './message-gatherer.ts';
-import { buildRequest, RequestHandle, type RequestOptions } from './request.ts';
+import { buildRequest, RequestHandle, type SingleRequestOptions } from './request.ts';
+import { createCallSigner, type Signing } from './sign-calls.ts';
 import { readEvents } from './sse.ts';
 import { type CallOptions, type ConnectionEvents, type RetryNotice, Transport } from './transport.ts';
 import { parseAgentKey } from './turns/turn-calls.ts';
@@ -24,6 +26,10 @@ export interface ConnectOptions {
   fetch?: typeof globalThis.fetch;
   headers?: Record<string, string>;
   onRetry?: (retry: RetryNotice) => void;
+  /** Signs every call that changes something, for an agent whose registration asks for it. */
+  signing?: Signing;
+  /** Encrypts inputs and results between agents that share keys; Parley sees only what comes out of it. */
+  encryption?: Encryption;
 }
 
 export interface ParleyEvent {
@@ -60,11 +66,14 @@ export class Parley {
   readonly #transport: Transport;
   readonly #messages: MessageGatherer;
   readonly #key: string;
+  readonly #encryption: Encryption | undefined;
   #api: Api | undefined;
 
   constructor(options: Required<Pick<ConnectOptions, 'url' | 'key'>> & ConnectOptions) {
-    const { url, key, retryFor = '1m', fetch, headers, onRetry } = options;
-    this.#transport = new Transport({ url, key, fetch, headers, onRetry, retryForMs: toMs(retryFor) });
+    const { url, key, retryFor = '1m', fetch, headers, onRetry, signing, encryption } = options;
+    const signCall = signing && createCallSigner(signing);
+    this.#transport = new Transport({ url, key, fetch, headers, onRetry, signCall, retryForMs: toMs(retryFor) });
+    this.#encryption = encryption;
     this.#messages = new MessageGatherer(this.#transport);
     this.url = this.#transport.url;
     this.#key = key;
@@ -76,19 +85,25 @@ export class Parley {
   }
 
   worker(options?: WorkerOptions): Worker {
-    return new Worker(this.#transport, this.#messages, options);
+    return new Worker(this.#transport, this.#messages, options, this.#encryption);
   }
 
   /** Requests a task. It is durable once `accepted` resolves; `result()` waits for its end. */
-  request<Output = Json>(capability: string, input: Json = {}, options: RequestOptions = {}): RequestHandle<Output> {
-    const id = options.id ?? crypto.randomUUID();
-    const accepted = this.#messages.send(buildRequest(capability, input, { ...options, id }));
-    return new RequestHandle<Output>(id, accepted, this.#transport);
+  request<Output = Json>(
+    capability: string,
+    input: Json = {},
+    options: SingleRequestOptions = {},
+  ): RequestHandle<Output> {
+    const { encrypt = false, id = crypto.randomUUID(), ...more } = options;
+    const send = (content: Json): Promise<JsonObject> =>
+      this.#messages.send(buildRequest(capability, content, { ...more, id }));
+    const accepted = encrypt ? sealFor(this.#encryption, input, options.to).then(send) : send(input);
+    return new RequestHandle<Output>(id, accepted, this.#transport, this.#encryption);
   }
 
   /** A task that was requested before. */
   task<Output = Json>(id: string): RequestHandle<Output> {
-    return new RequestHandle<Output>(id, Promise.resolve({}), this.#transport);
+    return new RequestHandle<Output>(id, Promise.resolve({}), this.#transport, this.#encryption);
   }
 
   /** Requests many tasks with one result. */

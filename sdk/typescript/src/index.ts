@@ -12,11 +12,22 @@ export {
   type SendOptions,
 } from './client.ts';
 export type { Duration } from './duration.ts';
+export type { Encryption } from './encryption.ts';
 export { ConnectionError, Fail, ParleyError, Retry, TaskAborted, TaskFailed } from './errors.ts';
+export type { Evidence, Extensions } from './extensions.ts';
 export type { GraphHandle, GraphNode, GraphOptions } from './graph.ts';
 export type { Json, JsonObject } from './json.ts';
-export type { RequestHandle, RequestOptions, ResultOptions, TaskLimit, TaskStatus } from './request.ts';
+export type {
+  Outcome,
+  RequestHandle,
+  RequestOptions,
+  ResultOptions,
+  SingleRequestOptions,
+  TaskLimit,
+  TaskStatus,
+} from './request.ts';
 export { SchemaError, type StandardSchema } from './schema.ts';
+export type { Signing } from './sign-calls.ts';
 export type { Priority, Task } from './task.ts';
 export type { CallTaskOptions, TaskContext } from './task-context.ts';
 export type { CallOptions, ConnectionEvents, RetryNotice } from './transport.ts';

@@ -1,6 +1,8 @@
 import type { Schemas } from './api/schemas.ts';
 import { type Duration, toMs, toSeconds } from './duration.ts';
+import { type Encryption, unseal } from './encryption.ts';
 import { TaskFailed } from './errors.ts';
+import type { Evidence, Extensions } from './extensions.ts';
 import type { Json, JsonObject } from './json.ts';
 import type { Priority } from './task.ts';
 import { sleep, type Transport } from './transport.ts';
@@ -32,6 +34,11 @@ export interface RequestOptions {
   metadata?: JsonObject;
 }
 
+export interface SingleRequestOptions extends RequestOptions {
+  /** Encrypts the input for the agent in `to`, with the `encryption` of `connect`. */
+  encrypt?: boolean;
+}
+
 export const buildRequest = (capability: string, input: Json, options: RequestOptions & { id: string }): JsonObject => {
   const { ttl, retry, ...rest } = options;
   return {
@@ -49,6 +56,18 @@ export const buildRequest = (capability: string, input: Json, options: RequestOp
     }),
   };
 };
+
+/** How a completed task ended, whatever protocol its worker speaks. */
+export interface Outcome<Output = Json> {
+  output: Output;
+  from: string;
+  attempt: number;
+  /** From 0 to 1. */
+  confidence?: number;
+  evidence?: Evidence;
+  extensions?: Extensions;
+  metadata?: JsonObject;
+}
 
 /** A task as its requester sees it. */
 export interface TaskStatus {
@@ -91,9 +110,11 @@ export class RequestHandle<Output = Json> {
   /** Resolves once the task is on disk. */
   readonly accepted: Promise<JsonObject>;
   readonly #transport: Transport;
+  readonly #encryption: Encryption | undefined;
 
-  constructor(id: string, accepted: Promise<JsonObject>, transport: Transport) {
+  constructor(id: string, accepted: Promise<JsonObject>, transport: Transport, encryption?: Encryption) {
     this.id = id;
+    this.#encryption = encryption;
     this.accepted = accepted;
     this.#transport = transport;
     // Whoever only waits for the result learns it there.
@@ -107,7 +128,7 @@ export class RequestHandle<Output = Json> {
     await this.accepted;
     for (let asked = 0; ; ) {
       const task = await this.#transport.slots.use(stop, (waitSeconds) => this.status({ signal: stop, waitSeconds }));
-      if (task.state === 'completed') return task.result as Output;
+      if (task.state === 'completed') return await this.#open(task);
       if (task.state === 'failed' || task.state === 'expired' || task.state === 'cancelled') {
         throw toTaskFailed(task, task.state);
       }
@@ -115,6 +136,21 @@ export class RequestHandle<Output = Json> {
       if (onQuestion && task.input) await this.answer(await onQuestion(task.input));
       else await sleep(ANSWER_CHECK_MS[asked++] ?? 5000, stop);
     }
+  }
+
+  async #open({ result = null, metadata }: TaskStatus): Promise<Output> {
+    const { agent = '' } = (metadata ?? {}) as { agent?: string };
+    return (await unseal(this.#encryption, result, agent)) as Output;
+  }
+
+  /** The result with what came beside it: who gave it, how sure it is, its evidence, what only its protocol has words for. */
+  async outcome<T = Output>(): Promise<Outcome<T>> {
+    await this.result();
+    const query = { dialect: 'native' };
+    const outcome = await this.#transport.call<Outcome<T>>('GET', this.#path(), { query });
+    const output = (await unseal(this.#encryption, outcome.output as Json, outcome.from)) as T;
+    const { evidence } = outcome.extensions?.['agent-os'] ?? {};
+    return { ...outcome, output, ...(evidence && { evidence }) };
   }
 
   async status(options: { signal?: AbortSignal | undefined; waitSeconds?: number } = {}): Promise<TaskStatus> {

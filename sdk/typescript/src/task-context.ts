@@ -1,5 +1,6 @@
 import { type Artifact, encodeArtifact } from './artifact.ts';
 import { TaskAborted } from './errors.ts';
+import type { Evidence } from './extensions.ts';
 import type { Json, JsonObject } from './json.ts';
 import type { MessageGatherer } from './message-gatherer.ts';
 import { buildRequest, RequestHandle, type RequestOptions } from './request.ts';
@@ -21,6 +22,7 @@ export class TaskContext {
   readonly #abort: AbortController;
   readonly #artifacts = new Map<string, Artifact>();
   #confidence: number | undefined;
+  #evidence: Partial<Omit<Evidence, 'confidence'>> | undefined;
   readonly #uses = new Map<string, number>();
 
   constructor(
@@ -111,10 +113,16 @@ export class TaskContext {
     this.#confidence = confidence;
   }
 
+  /** What the result rests on, for protocols in which every answer names its sources. */
+  setEvidence(evidence: Partial<Omit<Evidence, 'confidence'>>): void {
+    this.#evidence = evidence;
+  }
+
   /** What goes with the result. */
   describeResult(): JsonObject {
     const artifacts = [...this.#artifacts.values()].map(encodeArtifact);
     return {
+      ...(this.#evidence && { evidence: this.#evidence as JsonObject }),
       ...(artifacts.length > 0 && { artifacts }),
       ...(this.#confidence !== undefined && { confidence: this.#confidence }),
     };

@@ -1,3 +1,4 @@
+import type { Extensions } from './extensions.ts';
 import type { Json, JsonObject } from './json.ts';
 
 export type Priority = 'critical' | 'high' | 'normal' | 'low';
@@ -20,7 +21,7 @@ export interface Task<Input = Json> {
   readonly dialect: string;
   readonly metadata?: JsonObject;
   /** What only the protocol of its requester has words for. */
-  readonly extensions?: JsonObject;
+  readonly extensions?: Extensions;
   /** Why the attempt before failed. */
   readonly lastError?: { code: string; message: string };
   readonly traceparent: string;

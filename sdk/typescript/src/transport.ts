@@ -2,6 +2,7 @@ import { Emitter } from './emitter.ts';
 import { ConnectionError, ParleyError } from './errors.ts';
 import type { JsonObject } from './json.ts';
 import { type Answer, type Ask, createNodeAsk } from './node-http.ts';
+import type { SignCall } from './sign-calls.ts';
 import { WaitSlots } from './wait-slots.ts';
 
 export interface TransportOptions {
@@ -13,6 +14,7 @@ export interface TransportOptions {
   /** For how long a call is repeated that got no usable answer. */
   retryForMs: number;
   onRetry?: ((retry: RetryNotice) => void) | undefined;
+  signCall?: SignCall | undefined;
 }
 
 export interface RetryNotice {
@@ -92,7 +94,8 @@ export class Transport extends Emitter<ConnectionEvents> {
     const question = { method, url: this.url + path + formatQuery(options.query), headers, body };
     const timeoutMs = ANSWER_MS + (options.waitMs ?? 0);
     return this.#repeatUntilAnswered(method, path, options, async () => {
-      const answer = await ask({ ...question, signal: options.signal, timeoutMs });
+      const signed = await this.#sign(method, path, headers, options.body);
+      const answer = await ask({ ...question, ...signed, signal: options.signal, timeoutMs });
       this.#readClock(answer.header('date'));
       if (answer.status >= 400) return this.#readFailure(answer);
       const value = parse(answer.text);
@@ -121,7 +124,18 @@ export class Transport extends Emitter<ConnectionEvents> {
     const [body, type] = encodeBody(options.body);
     const headers = { ...this.#headers, ...(type && { 'content-type': type }), ...options.headers };
     const init = { method, headers, body: body ?? null };
-    return this.#repeatUntilAnswered(method, path, options, () => this.#fetchOnce(url, init, options, read));
+    return this.#repeatUntilAnswered(method, path, options, async () => {
+      const signed = await this.#sign(method, path, headers, options.body);
+      return this.#fetchOnce(url, { ...init, ...signed }, options, read);
+    });
+  }
+
+  /** What is only read needs no signature. */
+  async #sign(method: string, path: string, headers: Record<string, string>, body: unknown) {
+    const { signCall } = this.#options;
+    if (!signCall || method === 'GET') return undefined;
+    const now = Date.now() + this.clockOffsetMs;
+    return { headers: { ...headers, ...(await signCall({ method, path, headers, body, now })) } };
   }
 
   /** An answer whose body is cut counts as none. */

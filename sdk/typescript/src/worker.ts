@@ -1,5 +1,6 @@
 import { type Duration, toMs, toSeconds } from './duration.ts';
 import { Emitter } from './emitter.ts';
+import { type Encryption, isSealed, sealFor, unseal } from './encryption.ts';
 import { Fail, ParleyError, TaskAborted } from './errors.ts';
 import { toFailure, toRejectedResult } from './failure.ts';
 import type { Json, JsonObject } from './json.ts';
@@ -76,6 +77,7 @@ export class Worker extends Emitter<WorkerEvents> {
   readonly #claiming = new AbortController();
   readonly #abortedClaims = new Set<string>();
   readonly #leases: LeaseKeeper;
+  readonly #encryption: Encryption | undefined;
   readonly #claims = new Set<Promise<void>>();
   #maxClaims = 1;
   /** The last claim found something, and so the next one may. */
@@ -91,8 +93,14 @@ export class Worker extends Emitter<WorkerEvents> {
   #idleSeconds: number | undefined;
   #rejection: ParleyError | undefined;
 
-  constructor(transport: Transport, messages: MessageGatherer, options: WorkerOptions = {}) {
+  constructor(
+    transport: Transport,
+    messages: MessageGatherer,
+    options: WorkerOptions = {},
+    encryption: Encryption | undefined = undefined,
+  ) {
     super();
+    this.#encryption = encryption;
     this.#transport = transport;
     this.#messages = messages;
     this.#options = { concurrency: 8, drain: DRAIN, ...options };
@@ -332,12 +340,16 @@ export class Worker extends Emitter<WorkerEvents> {
     if (!registration) throw new Fail('skill_missing', `This worker has no handler for ${task.capability}.`);
     const { schema, handler } = registration;
     const isPlain = task.dialect !== 'common-ground' && claimed.message.results === undefined;
-    const raw = isPlain ? task.input : await loadInput(this.#transport, claimed);
+    const sent = isPlain ? task.input : await loadInput(this.#transport, claimed);
+    const isSecret = this.#encryption !== undefined && isSealed(sent);
+    const raw = isSecret ? await unseal(this.#encryption, sent, task.from) : sent;
     const dependencies = isPlain ? {} : await loadDependencies(this.#transport, claimed);
     const input = schema ? await parseWith(schema, raw, 'The input') : raw;
     const context = new TaskContext(claimed, dependencies, this.#transport, this.#messages, abort);
     const output = await (handler as Handler<unknown, unknown>)({ ...task, input }, context);
-    return { kind: 'result', output: (output ?? null) as Json, ...context.describeResult() };
+    const said = (output ?? null) as Json;
+    const sealed = isSecret ? await sealFor(this.#encryption, said, task.from) : said;
+    return { kind: 'result', output: sealed, ...context.describeResult() };
   }
 
   #handleLoss(task: Task, error: unknown): void {

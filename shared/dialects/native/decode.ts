@@ -6,6 +6,7 @@ import { type JsonObject, toJsonObject } from '../../kernel/json/json.ts';
 import { parseOrThrow } from '../../kernel/json/parse-or-throw.ts';
 import type { Artifact } from '../../model/artifact.ts';
 import type { Command, DirectMessageCommand, TaskReport, TaskRequestCommand } from '../../model/command.ts';
+import { AGENT_OS } from '../agent-os/decode.ts';
 import { toNotBefore } from '../codec-helpers.ts';
 import { Answer, Message, pickNativeSchema, Report, Request } from './schema.ts';
 
@@ -38,6 +39,12 @@ const resolveSender = (from: string | undefined, sender: string | undefined): st
 
 const toExtensions = (metadata: JsonObject | undefined): JsonObject =>
   metadata === undefined ? {} : { [NATIVE]: { metadata } };
+
+/** Where readers that have a place for it look. Their confidence is a number up to 100. */
+const toEvidence = (evidence: object | undefined, confidence = 0): JsonObject =>
+  evidence === undefined
+    ? {}
+    : { [AGENT_OS]: { evidence: toJsonObject({ ...evidence, confidence: Number((confidence * 100).toFixed(6)) }) } };
 
 const toRequest = (wire: Request, sender: string | undefined): TaskRequestCommand => {
   const from = resolveSender(wire.from, sender);
@@ -86,7 +93,7 @@ const toReport = (wire: Report, sender: string | undefined): TaskReport => {
     case 'progress':
       return { ...about, kind: 'progress', progress: { percent: wire.percent, message: wire.message, extensions } };
     case 'result': {
-      const { output = null, confidence } = wire;
+      const { output = null, confidence, evidence } = wire;
       const artifacts = wire.artifacts?.map(
         ({ name, type, content, encoding, ...more }): Artifact => ({
           ...toJsonObject(more),
@@ -96,7 +103,8 @@ const toReport = (wire: Report, sender: string | undefined): TaskReport => {
           encoding,
         }),
       );
-      return { ...about, kind: 'complete', output, confidence, artifacts, extensions };
+      const told = { ...extensions, ...toEvidence(evidence, confidence) };
+      return { ...about, kind: 'complete', output, confidence, artifacts, extensions: told };
     }
     case 'failure': {
       const { code, message, retryable, retryAfterSeconds, details } = wire;

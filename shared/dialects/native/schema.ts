@@ -6,6 +6,7 @@ import { jsonObject, jsonValue } from '../../kernel/json/parse-or-throw.ts';
 import { STEP_NAME, STEP_NAME_RULE } from '../../model/step.ts';
 import { MAX_DEPENDENCIES, ON_FAILURE } from '../../model/task.ts';
 import { PRIORITIES } from '../../ports/queues.ts';
+import { EvidenceChain } from '../agent-os/evidence.ts';
 import { Limits, NotBefore } from '../codec-helpers.ts';
 import { ArtifactSchema } from '../task-format/schema.ts';
 
@@ -66,6 +67,10 @@ export const Report = z.discriminatedUnion('kind', [
     kind: z.literal('result'),
     output: jsonValue.optional(),
     confidence: z.number().min(0).max(1).optional(),
+    evidence: EvidenceChain.omit({ confidence: true })
+      .refine(({ sources }) => sources.length > 0, { path: ['sources'], error: 'must name at least one source' })
+      .optional()
+      .describe('what the output rests on, for readers whose protocol has a place for it'),
     artifacts: boundedArray(ArtifactSchema, { max: 64 })
       .refine((list) => new Set(list.map(({ name }) => name)).size === list.length, 'must have names that differ')
       .optional(),

@@ -81,6 +81,31 @@ export interface Schemas {
     kind: 'result';
     output?: unknown;
     confidence?: number;
+    /** what the output rests on, for readers whose protocol has a place for it */
+    evidence?: {
+      sources?: {
+        id?: string;
+        name?: string;
+        type?: string;
+        url?: string;
+        [field: string]: unknown;
+      }[];
+      citations?: {
+        text?: string;
+        source?: string;
+        date?: string;
+        url?: string;
+        [field: string]: unknown;
+      }[];
+      provenance?: {
+        entity?: string;
+        wasGeneratedBy?: string;
+        wasDerivedFrom?: string;
+        generatedAtTime?: string;
+        [field: string]: unknown;
+      }[];
+      [field: string]: unknown;
+    };
     artifacts?: {
       name: string;
       type: string;
