@@ -42,7 +42,7 @@ describe('the HTTP API', () => {
     const expected = [
       [/^POST \/v1\/messages$/, 'ingest'],
       [/^POST \/v1\/claims$/, 'claims'],
-      [/^\w+ \/v1\/(tasks|dead|graphs|batches|operations|schedules|queues|stats)/, 'tasks'],
+      [/^\w+ \/v1\/(tasks|dead|graphs|batches|operations|schedules|queues|stats|limits)/, 'tasks'],
       [/^\w+ \/v1\/(inbox|messages\/|broadcasts)/, 'inbox'],
       [/^\w+ \/v1\/(agents|capabilities|keys|manifest|violations|gaps|tools|webhooks)/, 'agents'],
       [/^\w+ \/v1\/(cards|boxes)/, 'cards'],
