@@ -93,6 +93,7 @@ export const startParley = async (options: ParleyOptions): Promise<RunningParley
     metrics,
     recordMetric: (...measured) => metrics.record(...measured),
     spans,
+    derivesListings: true,
     newId: generateId,
     directory,
     natsState: options.natsState,

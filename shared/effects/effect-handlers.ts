@@ -122,7 +122,8 @@ const createDelivery = async ({ records, newId }: Deps, delivery: NewItem<Delive
 };
 
 /** A later one may be there already. */
-const putListing = async ({ records, newId }: Deps, listing: NewItem<TaskListing>): Promise<void> => {
+const putListing = async ({ records, newId, derivesListings }: Deps, listing: NewItem<TaskListing>): Promise<void> => {
+  if (derivesListings) return;
   const { version, taskCreatedAt, project, id, pk: _pk, sk: _sk, ...set } = listing;
   if (version === 1 && (await records.create<TaskListing>(listing, newId())).outcome === 'written') return;
   const ref = listingRef(project, id);

@@ -28,6 +28,8 @@ export interface Deps extends Ports {
   recordMetric: RecordMetric;
   /** Absent where metrics are read elsewhere. */
   metrics?: MetricRegistry;
+  /** Set where the engine lists tasks by their last change from the tasks themselves. */
+  derivesListings?: true;
   /** Absent where no spans are exported. */
   spans?: SpanSink | undefined;
   newId: () => string;

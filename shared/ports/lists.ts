@@ -1,5 +1,5 @@
 import type { Condition } from './conditions.ts';
-import type { IndexName, Item } from './records.ts';
+import type { IndexName, Item, NewItem } from './records.ts';
 
 /** By what the records of a kind are listed. A filter is a condition of these fields. */
 export interface ListedFields {
@@ -14,6 +14,8 @@ export interface ListedFields {
   error?: string | undefined;
   /** A list of its own that the record is in as well, by another time. `left`: it may have been in one. */
   part?: { name: string; at: number } | 'left' | undefined;
+  /** Of another kind: it is listed as if it were stored, and always follows from this record. */
+  derived?: NewItem<Item> | undefined;
 }
 
 /** By the sort key of the kind. */

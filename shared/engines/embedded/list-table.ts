@@ -11,7 +11,7 @@ import {
   type ListQuery,
   MAX_COUNT,
 } from '../../ports/lists.ts';
-import type { Item, Key } from '../../ports/records.ts';
+import type { Item, Key, NewItem } from '../../ports/records.ts';
 import type { Database } from './database.ts';
 import {
   buildSource,
@@ -41,9 +41,15 @@ const LAST_CHARACTER = '\u{10ffff}';
 
 /** The row of a record in its part of the list: no row of a record itself is negative. */
 const toPartId = (id: number): number => -id;
+/** The row of what is derived from a record. So many records there are never. */
+const FIRST_DERIVED_ID = 2 ** 50;
+const toDerivedId = (id: number): number => FIRST_DERIVED_ID + id;
+const isDerivedId = (id: number): boolean => id >= FIRST_DERIVED_ID;
+const toRecordId = (id: number): number => (isDerivedId(id) ? id - FIRST_DERIVED_ID : Math.abs(id));
+const listRowIds = (id: number): number[] => [id, toPartId(id), toDerivedId(id)];
 
 /**
- * What lists and counts read: a row for each listed record, and one more if it is in a part of the list. It follows from the records, so the journal has nothing of it.
+ * What lists and counts read: a row for each listed record, and one more if it is in a part of the list, or has something derived. It follows from the records, so the journal has nothing of it.
  * Rows are written late, and together: before SQLite commits, and before a read. After a crash, the records that the
  * journal brings back are listed again.
  */
@@ -71,12 +77,12 @@ export class ListTable {
   onDeleted(id: number, item: Item): void {
     if (!Object.hasOwn(this.#kinds, item.sk)) return;
     this.#unlisted.delete(id);
-    for (const row of [id, toPartId(id)]) this.#db.runDerived(this.#delete, row);
+    for (const row of listRowIds(id)) this.#db.runDerived(this.#delete, row);
   }
 
   flush(): void {
     for (const id of this.#db.takeReplayedRecords()) {
-      for (const row of [id, toPartId(id)]) this.#db.runDerived(this.#delete, row);
+      for (const row of listRowIds(id)) this.#db.runDerived(this.#delete, row);
       const item = this.#unlisted.get(id) ?? this.#load(id);
       if (item) this.onWritten(id, item);
     }
@@ -182,8 +188,9 @@ export class ListTable {
   }
 
   #load<T extends Item>(id: number): T | undefined {
-    const row = this.#prepare('SELECT body FROM records WHERE id = ?').get(Math.abs(id));
-    return row && (JSON.parse(String(row.body)) as T);
+    const row = this.#prepare('SELECT body FROM records WHERE id = ?').get(toRecordId(id));
+    const record = row && JSON.parse(String(row.body));
+    return record && isDerivedId(id) ? (toListedFields(record, this.#kinds).derived as T | undefined) : record;
   }
 
   #countLive(ids: readonly number[], now: number): number {
@@ -234,16 +241,25 @@ interface ListRows {
 }
 
 const toRows = (id: number, item: Item, kinds: ListedKinds): ListRows => {
-  const toFields = kinds[item.sk] as ((record: Item) => ListedFields) | undefined;
-  if (!toFields) throw new Error(`records such as ${item.pk} are in no list`);
-  const fields = toFields(item);
-  const { part } = fields;
+  const fields = toListedFields(item, kinds);
+  const { part, derived } = fields;
   const indexed = INDEXED_FIELDS.map((field) => fields[field] ?? null);
   const expires = item.expires ?? null;
   const rows = [[id, getScope(item), fields.createdAt, expires, ...indexed]];
   if (typeof part === 'object')
     rows.push([toPartId(id), formatScope(getProject(item), part.name), part.at, expires, ...indexed]);
+  if (derived) {
+    const own = toListedFields(derived, kinds);
+    const ownIndexed = INDEXED_FIELDS.map((field) => own[field] ?? null);
+    rows.push([toDerivedId(id), getScope(derived), own.createdAt, derived.expires ?? null, ...ownIndexed]);
+  }
   return { rows, hasLeftPart: part === 'left' };
+};
+
+const toListedFields = (item: NewItem<Item>, kinds: ListedKinds): ListedFields => {
+  const toFields = kinds[item.sk] as ((record: NewItem<Item>) => ListedFields) | undefined;
+  if (!toFields) throw new Error(`records such as ${item.pk} are in no list`);
+  return toFields(item);
 };
 
 const formatCursor = ({ created, id }: Place): string => `${String(created).padStart(14, '0')}#${id}`;

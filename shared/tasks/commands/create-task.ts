@@ -45,6 +45,8 @@ export interface TransactionGuard {
 
 export interface CreateTaskResult {
   duplicate: boolean;
+  /** As it was written; absent for a repetition. */
+  task?: Task;
   /** Warnings about an accepted request. */
   notices?: string[];
 }
@@ -87,7 +89,7 @@ export const createTask = async (
   ]);
   if (created.outcome === 'written') {
     if (!created.replayed) await enqueueEagerly(deps, { after: created.after });
-    return { duplicate: false, notices: buildNotices(request, origin.destination, task) };
+    return { duplicate: false, task: created.after, notices: buildNotices(request, origin.destination, task) };
   }
   const { existing } = created.outcome === 'refused' ? created : {};
   await deleteOrphans(deps.blobs, contents, [existing?.input, existing?.output]);

@@ -1,6 +1,9 @@
-import { listingsKey, type TaskListing, toListedListing } from '../../model/task-listing.ts';
+import { findDialect } from '../../dialects/registry.ts';
+import type { Task } from '../../model/task.ts';
+import { buildListing, listingsKey, type TaskListing, toListedListing } from '../../model/task-listing.ts';
 import { and, equals } from '../../ports/conditions.ts';
 import type { ListQuery } from '../../ports/lists.ts';
+import type { NewItem } from '../../ports/records.ts';
 
 interface ListingFilter {
   requester: string;
@@ -10,6 +13,12 @@ interface ListingFilter {
   /** Changed at this time or later. */
   since?: number | undefined;
 }
+
+/** Only tasks of some dialects are listed by their last change. */
+export const deriveListing = (task: Task): NewItem<TaskListing> | undefined => {
+  const describe = findDialect(task.dialect)?.describeForListing;
+  return describe && buildListing(task, describe(task));
+};
 
 export const buildListingQuery = (
   project: string,

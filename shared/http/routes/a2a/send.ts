@@ -12,17 +12,21 @@ import { withAuditEntry } from '../../../ingest/ingest-message.ts';
 import { uuidFromSeed } from '../../../kernel/ids.ts';
 import { type JsonObject, toObjectOrEmpty } from '../../../kernel/json/json.ts';
 import { parseOrThrow } from '../../../kernel/json/parse-or-throw.ts';
-import { isOpen } from '../../../model/task.ts';
+import { isOpen, type Task } from '../../../model/task.ts';
 import { answerTask } from '../../../tasks/commands/answer-task.ts';
 import { createTask } from '../../../tasks/commands/create-task.ts';
 import { type A2aCall, assertSameContext, findTask } from './call.ts';
 import { A2aError } from './errors.ts';
 import { addPushConfig, withPushConfig } from './push.ts';
 
-/** Undefined for an answer that came before. */
-interface SentMessage {
-  taskId: string;
+interface SentMessage extends BegunTask {
   request: SendMessageRequest;
+}
+
+interface BegunTask {
+  taskId: string;
+  /** If the message has just begun it. */
+  task?: Task | undefined;
 }
 
 /** The task that the message begins or continues. The same message again is the same task. */
@@ -32,11 +36,12 @@ export const acceptMessage = async (call: A2aCall, params: JsonObject): Promise<
   if (message.role !== 'ROLE_USER') throw new A2aError('INVALID_PARAMS', 'message.role must be ROLE_USER.');
   assertMediaTypes(call.agent, message);
   const options = parseOptions(request);
-  const taskId = message.taskId
-    ? await continueTask(call, message, message.taskId, options, request.configuration?.taskPushNotificationConfig)
+  const pushed = request.configuration?.taskPushNotificationConfig;
+  const begun: BegunTask = message.taskId
+    ? { taskId: await continueTask(call, message, message.taskId, options, pushed) }
     : await beginTask(call, request, params, options);
-  call.request.addLogFields?.({ taskId });
-  return { taskId, request };
+  call.request.addLogFields?.({ taskId: begun.taskId });
+  return { ...begun, request };
 };
 
 export const sendMessage = async (call: A2aCall, params: JsonObject): Promise<JsonObject> => {
@@ -44,8 +49,9 @@ export const sendMessage = async (call: A2aCall, params: JsonObject): Promise<Js
   const isBlocking = toObjectOrEmpty(params.configuration).returnImmediately !== true;
   const waitMs = isBlocking ? blockSeconds * 1000 : 0;
   const signal = call.longPoll.startWait(waitMs);
-  const { taskId, request } = await acceptMessage(call, params);
-  const { task, entries } = await findTask(call, taskId, waitMs, signal);
+  const { taskId, task: begun, request } = await acceptMessage(call, params);
+  const isKnown = begun && !isBlocking;
+  const { task, entries } = isKnown ? { task: begun, entries: [] } : await findTask(call, taskId, waitMs, signal);
   const { historyLength } = request.configuration ?? {};
   return { task: await loadA2aTask(call.deps, task, entries, { historyLength }) };
 };
@@ -55,7 +61,7 @@ const beginTask = async (
   request: SendMessageRequest,
   wire: JsonObject,
   options: RequestOptions,
-): Promise<string> => {
+): Promise<BegunTask> => {
   const { project } = caller;
   const from = resolveSender(options.from, caller.role === 'agent' ? getCallerName(caller) : undefined);
   const { message, metadata } = request;
@@ -69,10 +75,10 @@ const beginTask = async (
   const { taskPushNotificationConfig: pushed } = request.configuration ?? {};
   if (pushed) {
     const create = () => createTask(deps, caller, A2A, { ...command, hasPush: true }, trace);
-    return await withPushConfig(deps, project, command, pushed, create);
+    return { taskId: await withPushConfig(deps, project, command, pushed, create) };
   }
-  await createTask(deps, caller, A2A, command, trace);
-  return taskId;
+  const { task } = await createTask(deps, caller, A2A, command, trace);
+  return { taskId, task };
 };
 
 /** What it says, else the skill that it names, else the only one of the agent, else the agent itself. */
