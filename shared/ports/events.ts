@@ -21,28 +21,36 @@ export interface EventSubject {
   conversation?: string | undefined;
 }
 
+export type SubjectKind = keyof EventSubject;
+/** The rarest first. */
+export const SUBJECT_KINDS = ['task', 'conversation', 'agent', 'domain'] as const satisfies SubjectKind[];
+
 /** The fields of an event that name a subject. */
-const SUBJECT_FIELDS = {
+const SUBJECT_FIELDS: Readonly<Record<SubjectKind, readonly string[]>> = {
   task: ['taskId'],
   agent: ['from', 'to', 'agent'],
   domain: ['domain'],
   conversation: ['conversationId', 'channel'],
-} as const satisfies Record<keyof EventSubject, readonly string[]>;
-const SUBJECT_KINDS = Object.keys(SUBJECT_FIELDS) as (keyof EventSubject)[];
+};
 
-/** All by which it can be found, as `kind:name`. */
-export const listSubjects = ({ data }: Pick<ParleyEvent, 'data'>): string[] =>
-  SUBJECT_KINDS.flatMap((kind) =>
-    SUBJECT_FIELDS[kind].flatMap((field) => (typeof data[field] === 'string' ? formatSubject(kind, data[field]) : [])),
-  );
+/** All by which it can be found. */
+export const forEachSubject = (
+  { data }: Pick<ParleyEvent, 'data'>,
+  use: (kind: SubjectKind, name: string) => void,
+): void => {
+  for (const kind of SUBJECT_KINDS) {
+    for (const field of SUBJECT_FIELDS[kind]) {
+      const name = data[field];
+      if (typeof name === 'string') use(kind, name);
+    }
+  }
+};
 
 /** Of a filter, the rarest first. */
-export const listWantedSubjects = (subject: EventSubject = {}): string[] =>
-  (['task', 'conversation', 'agent', 'domain'] as const).flatMap((kind) =>
-    subject[kind] === undefined ? [] : formatSubject(kind, subject[kind]),
+export const listWantedSubjects = (subject: EventSubject = {}): [kind: SubjectKind, name: string][] =>
+  SUBJECT_KINDS.flatMap((kind): [SubjectKind, string][] =>
+    subject[kind] === undefined ? [] : [[kind, subject[kind]]],
   );
-
-const formatSubject = (kind: keyof EventSubject, name: string): string => `${kind}:${name}`;
 
 export const matchesSubject = (subject: EventSubject = {}, { data }: Pick<ParleyEvent, 'data'>): boolean =>
   SUBJECT_KINDS.every(

@@ -1,12 +1,19 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
-import { type EventSubject, listSubjects, listWantedSubjects, type ParleyEvent } from '../../ports/events.ts';
+import {
+  type EventSubject,
+  forEachSubject,
+  listWantedSubjects,
+  type ParleyEvent,
+  SUBJECT_KINDS,
+  type SubjectKind,
+} from '../../ports/events.ts';
 import type { Database } from './database.ts';
 
 /**
  * So many numbers of batches share one entry of a subject. Agents and domains are in most of them: of a task cycle, about two entries
  * are its own.
  */
-const BATCHES_PER_BLOCK = 16;
+const BATCHES_PER_BLOCK = 32;
 /** One takes 2 µs. */
 const MAX_SEEKS = 5000;
 const ROWS_PER_INSERT = 32;
@@ -40,7 +47,6 @@ export class EventIndex {
   readonly #previous: StatementSync;
   readonly #first: StatementSync;
   readonly #deleteBlock: StatementSync;
-  #pending: StoredBatch[] = [];
   /** After a crash the journal has brought back events that are not indexed. */
   #isBehind = true;
 
@@ -56,26 +62,22 @@ export class EventIndex {
   }
 
   add(batch: StoredBatch): void {
-    if (!this.#isBehind) this.#pending.push(batch);
+    if (!this.#isBehind) this.#writer.add(batch);
   }
 
   flush(): void {
     if (this.#isBehind) this.#catchUp();
-    if (this.#pending.length === 0) return;
-    for (const batch of this.#pending) this.#writer.add(batch);
     this.#writer.flush();
-    this.#pending = [];
   }
 
   #catchUp(): void {
     this.#isBehind = false;
     for (const batch of iterateUnindexed(this.#db.sql)) this.#writer.add(batch);
-    this.#writer.flush();
   }
 
   /** Undefined if there is none from this block on, or before it. */
   find(project: string, subject: EventSubject, from: number, newestFirst: boolean): FoundBlock | undefined {
-    const entries = listWantedSubjects(subject).map((name) => hashSubject(project, name));
+    const entries = listWantedSubjects(subject).map(([kind, name]) => hashSubject(project, kind, name));
     const seek = newestFirst ? this.#previous : this.#next;
     let block = from;
     let agreed = 0;
@@ -126,7 +128,8 @@ class EntryWriter {
   readonly #run: (statement: StatementSync, values: SQLInputValue[]) => void;
   readonly #statements = new Map<number, StatementSync>();
   #block = -1;
-  readonly #seen = new Set<string>();
+  #project = '';
+  readonly #seen = new Map(SUBJECT_KINDS.map((kind) => [kind, new Set<string>()]));
   #values: number[] = [];
 
   constructor(sql: DatabaseSync, run: (statement: StatementSync, values: SQLInputValue[]) => void) {
@@ -136,17 +139,20 @@ class EntryWriter {
 
   add({ seq, project, events }: StoredBatch): void {
     const block = toBlock(seq);
-    if (block !== this.#block) this.#seen.clear();
+    if (block !== this.#block || project !== this.#project) for (const names of this.#seen.values()) names.clear();
     this.#block = block;
+    this.#project = project;
     for (const event of events) {
-      for (const subject of listSubjects(event)) {
-        const name = `${project} ${subject}`;
-        if (this.#seen.has(name)) continue;
-        this.#seen.add(name);
-        this.#values.push(hashSubject(project, subject), block);
-      }
+      forEachSubject(event, (kind, name) => this.#addEntry(kind, name));
       if (this.#values.length >= 2 * ROWS_PER_INSERT) this.flush();
     }
+  }
+
+  #addEntry(kind: SubjectKind, name: string): void {
+    const names = this.#seen.get(kind);
+    if (names?.has(name)) return;
+    names?.add(name);
+    this.#values.push(hashSubject(this.#project, kind, name), this.#block);
   }
 
   flush(): void {
@@ -166,17 +172,18 @@ class EntryWriter {
 }
 
 const FNV_PRIME = 0x01000193;
+const FNV_OFFSET = 0x811c9dc5;
 
 /** FNV-1a, twice, in the 53 bits of an exact number. Subjects that share one are told apart by their events. */
-const hashSubject = (project: string, subject: string): number => {
-  let [low, high] = [0x811c9dc5, 0x9747b28c];
-  for (const text of [project, subject]) {
-    for (let at = 0; at < text.length; at++) {
-      const code = text.charCodeAt(at);
-      low = Math.imul(low ^ code, FNV_PRIME);
-      high = Math.imul(high ^ code ^ (low >>> 7), FNV_PRIME);
-    }
-    low = Math.imul(low ^ 0x20, FNV_PRIME);
-  }
+const hashSubject = (project: string, kind: SubjectKind, name: string): number => {
+  const start = hashText(hashText(FNV_OFFSET, kind), project);
+  const low = hashText(start, name);
+  const high = hashText(~start, name);
   return (high >>> 11) * 2 ** 32 + (low >>> 0);
+};
+
+const hashText = (start: number, text: string): number => {
+  let hashed = start;
+  for (let at = 0; at < text.length; at++) hashed = Math.imul(hashed ^ text.charCodeAt(at), FNV_PRIME);
+  return Math.imul(hashed ^ (hashed >>> 15), FNV_PRIME);
 };

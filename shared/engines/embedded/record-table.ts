@@ -12,7 +12,7 @@ export interface RecordRow<T extends Item = Item> {
 }
 
 /** A task is changed soon after its creation, so recent records are cached. */
-const MAX_CACHED = 4096;
+const MAX_CACHED = 1024;
 /** Keeps the cache at some tens of MB. */
 const MAX_CACHED_LENGTH = 16_384;
 
