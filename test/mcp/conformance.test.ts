@@ -1,29 +1,20 @@
 import assert from 'node:assert/strict';
-import { execFile, execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { callerWith, httpTransport, registered } from '../support/api.ts';
+import { installOutside } from '../support/install-outside.ts';
 import { startServer, tempDir } from '../support/server-process.ts';
 import { FIXTURE_SCHEMAS, FIXTURES, workAsFixture } from './fixture-agent.ts';
 
 const OWNER = { after };
 /** It needs a newer Node.js than the project promises to install on, so it stands outside the lock file. */
 const SUITE = '@modelcontextprotocol/conformance@0.2.0-alpha.12';
-const FOLDER = resolve(import.meta.dirname, '../../node_modules/.cache/mcp-conformance');
 const BASELINE = join(import.meta.dirname, 'baseline.txt');
-
-const installSuite = (): string => {
-  const main = join(FOLDER, 'node_modules/@modelcontextprotocol/conformance/dist/index.js');
-  if (existsSync(main)) return main;
-  mkdirSync(FOLDER, { recursive: true });
-  writeFileSync(join(FOLDER, 'package.json'), '{"private":true}');
-  execFileSync('npm', ['install', '--no-audit', '--no-fund', '--silent', '--save-exact', SUITE], { cwd: FOLDER });
-  return main;
-};
 
 /** The suite sends no key: this adds one. */
 const startFront = async (address: string, key: string): Promise<string> => {
@@ -67,7 +58,8 @@ describe('the conformance suite of MCP', () => {
   it('passes for revision 2026-07-28, but for what the baseline names with its reason', {
     timeout: 400_000,
   }, async () => {
-    const main = installSuite();
+    const { folder } = installOutside('mcp-conformance', [SUITE]);
+    const main = join(folder, 'node_modules/@modelcontextprotocol/conformance/dist/index.js');
     const { address, adminKey } = await startServer(OWNER, { dir: tempDir(OWNER) });
     const transport = httpTransport(address);
     const admin = callerWith(transport, adminKey);
@@ -83,7 +75,7 @@ describe('the conformance suite of MCP', () => {
     const url = `${await startFront(address, host.key)}/mcp`;
     const args = [main, 'server', '--url', url, '--requirements', '2026-07-28'];
     // It ends with 1 where anything fails.
-    const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: FOLDER, maxBuffer: 1e8 }).catch(
+    const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: folder, maxBuffer: 1e8 }).catch(
       (error: { stdout: string }) => error,
     );
     stop.abort();
