@@ -50,6 +50,10 @@ const CALLS: Record<string, string[]> = {
   'keys add': ['x'],
   'keys rotate': ['x'],
   'keys revoke': ['x'],
+  'limits list': [],
+  'limits get': ['x'],
+  'limits set': ['x', '--concurrency', '1'],
+  'limits remove': ['x'],
   inbox: [],
   'events tail': [],
 };
