@@ -1,11 +1,13 @@
 import { App, Validations } from 'aws-cdk-lib';
 import type { ContainerImage } from 'aws-cdk-lib/aws-ecs';
+import { CURRENTLY_RECOMMENDED_FLAGS } from 'aws-cdk-lib/cx-api';
 import { AwsSolutionsChecks } from 'cdk-nag';
 import { type Config, ConfigError } from '../shared/config/config.ts';
 import { DEPLOY_TARGETS, type DeployTarget, ParleyStack, type ParleyStackProps } from './parley-stack.ts';
 
-/** Here instead of `cdk.json`, so that tests synthesize the same template. */
+/** Here instead of `cdk.json`, so that tests synthesize the same template. Some flags change names, so that they cannot follow later. */
 const CONTEXT = {
+  ...CURRENTLY_RECOMMENDED_FLAGS,
   '@aws-cdk/aws-iam:minimizePolicies': true,
   '@aws-cdk/core:enablePartitionLiterals': true,
 };

@@ -53,9 +53,9 @@ export const AwsConfig = z.strictObject({
   throttle: z
     .strictObject({
       rate: positive
-        .default(1000)
+        .default(3000)
         .describe('Requests per second over all agents, for each of the calls that agents make all the time.'),
-      burst: positive.default(2000).describe('How many of them may arrive at the same time.'),
+      burst: positive.default(5000).describe('How many of them may arrive at the same time.'),
       otherRate: positive
         .default(200)
         .describe('Requests per second for each other route, and for paths that are none.'),

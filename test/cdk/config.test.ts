@@ -30,7 +30,7 @@ describe('the configuration of a deployment', () => {
       stage: 'prod',
       removal: 'retain',
       customerKey: false,
-      throttle: { rate: 1000, burst: 2000, otherRate: 200, otherBurst: 400 },
+      throttle: { rate: 3000, burst: 5000, otherRate: 200, otherBurst: 400 },
       longPollSlots: 100,
       paused: false,
       streamParallelism: 2,
