@@ -137,7 +137,7 @@ describe('A2A over HTTP', () => {
     assert.equal(catalog.entries.length, 3);
   });
 
-  it('tells another project no more of an agent and a task than of missing ones', async (t) => {
+  it('tells another project no more of an agent, a task and its push configuration than of missing ones', async (t) => {
     const { parley, asker, message, rpc } = await scene(t);
     const now = { configuration: { returnImmediately: true } };
     const { result } = await rpc('SendMessage', { message: message(), ...now });
@@ -153,6 +153,25 @@ describe('A2A over HTTP', () => {
       return [status, JSON.stringify(body).replaceAll(id, 'x')];
     };
     assert.deepEqual(await read(result.task.id), await read(randomUUID()));
+    const taskId = result.task.id;
+    const id = 'receiver';
+    const made = await rpc('CreateTaskPushNotificationConfig', { taskId, id, url: 'https://receiver.example/' });
+    assert.equal(made.result?.id, id, JSON.stringify(made.error));
+    const ask = async (method: string, named: string) => {
+      const params = { taskId: named, id, url: 'https://elsewhere.example/' };
+      const { status, body } = await foreigner.call('POST', '/a2a', { jsonrpc: '2.0', id: 1, method, params }, V1);
+      return [status, JSON.stringify(body).replaceAll(named, 'x')];
+    };
+    for (const verb of ['Create', 'Get', 'Delete']) {
+      const method = `${verb}TaskPushNotificationConfig`;
+      assert.deepEqual(await ask(method, taskId), await ask(method, randomUUID()), method);
+    }
+    assert.deepEqual(
+      await ask('ListTaskPushNotificationConfigs', taskId),
+      await ask('ListTaskPushNotificationConfigs', randomUUID()),
+    );
+    const kept = await rpc('GetTaskPushNotificationConfig', { taskId, id });
+    assert.equal(kept.result?.url, 'https://receiver.example/');
   });
 
   it('needs a key for cards where no project is public', async (t) => {
