@@ -29,19 +29,23 @@ export const beginStory = async (parley: RunningParley): Promise<Story> => {
   };
 };
 
-/** What waits for what is done, a part of what is cancelled, what has failed and will be tried again, and what is gone. */
+/** What waits for what is done, what has a limit, a part of what is cancelled, what has failed and will be tried again, and what is gone. */
 const tasks = async (parley: RunningParley): Promise<Story> => {
   const [tim, cook] = [await parley.agent(named('tim'), taskFormat), await parley.agent(named('cook'), taskFormat)];
   const lance = await parley.agent(named('lance'), { domains: ['home'] });
   const ask = async (request: object): Promise<void> =>
     assert.equal((await tim.call('POST', '/v1/tasks', tfRequest({ type: 'home.status', ...request }))).status, 202);
   const { graph, id } = graphOf({ soup: [], dinner: ['soup'] });
-  const [parent, child, failed] = [randomUUID(), randomUUID(), randomUUID()];
+  const [parent, child, failed, limited] = [randomUUID(), randomUUID(), randomUUID(), randomUUID()];
   return {
     goesOn: async () => {
       const nodes = graph.nodes.map((node) => ({ ...node, agent: cook.id, capability: 'home.dinner' }));
       assert.equal((await tim.call('POST', '/v1/graphs', { ...graph, nodes })).status, 202);
       assert.equal((await cook.send({ id: id('soup'), status: 'completed', result: {} })).status, 202);
+      // Its end makes room for others with its key.
+      await ask({ id: limited, context: { limits: [{ key: named('oven'), concurrency: 1 }] } });
+      assert.equal((await lance.claimed(limited)).status, 202);
+      assert.equal((await lance.complete(limited)).status, 202);
       await ask({ id: parent });
       await ask({ id: child, context: { parentTaskId: parent } });
       assert.equal((await tim.call('POST', `/v1/tasks/${parent}/cancel`)).status, 200);
