@@ -74,6 +74,7 @@ export const startParley = async (options: ParleyOptions): Promise<RunningParley
     migrations: RECORDS,
     lists: LISTED_KINDS,
     eventRetentionMs: config.events.retentionMs,
+    fairness: config.tasks.fairness,
   });
   // A lost queue message is sent again by the dispatcher, so an eager enqueue does not wait for the disk.
   const admission = new BoundedAdmission(config.limits.inFlight, log);

@@ -79,6 +79,12 @@ export const Config = z.strictObject({
         .describe(
           'How long the id of a request is known after it was accepted, so that a late repetition creates no second task. By default as long as the task is stored. A time above `retentionMs` costs one more record for each task.',
         ),
+      fairness: z
+        .enum(['requester', 'conversation', 'none'])
+        .default('requester')
+        .describe(
+          'Who has turns in a queue and priority: requesters, conversations, or nobody. Without turns, what was queued first comes first.',
+        ),
       requeueMs: positive
         .default(10 * MINUTE_MS)
         .describe(

@@ -156,6 +156,7 @@ export const RECORDS = {
       'rerunOf',
       'parentSpan',
       'limits',
+      'turnAt',
     ],
     compressed: [
       'output',

@@ -10,11 +10,11 @@ import { computeViolationEffects } from '../messaging/violations/violation.ts';
 import type { Effect } from '../model/effect.ts';
 import type { Item, RecordChange } from '../ports/records.ts';
 import { listBlobKeys, type StoredContent } from '../storage/content.ts';
-import { listOutputContents } from '../tasks/artifacts.ts';
 import { onServedTimer } from '../tasks/commands/move-to-capability-queue.ts';
 import { onTaskTimer } from '../tasks/commands/task-timer.ts';
 import { onFanoutTimer } from '../tasks/dependencies/link-fanout.ts';
 import { onLimitTimer } from '../tasks/limits/start-waiting.ts';
+import { listOutputContents } from '../tasks/output-contents.ts';
 import {
   computeAgentStateEffects,
   computeBatchCallEffects,

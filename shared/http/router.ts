@@ -1,4 +1,4 @@
-import { recordActivity, shouldRecordActivity } from '../identity/agents/agent-health.ts';
+import { recordActivity, shouldRecordActivity } from '../identity/agents/agent-activity.ts';
 import {
   authenticate,
   type Caller,

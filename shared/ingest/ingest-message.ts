@@ -2,7 +2,7 @@ import { executeProtocolMessage } from '../adapters/execute-protocol-message.ts'
 import type { Dialect } from '../dialects/dialect.ts';
 import { isAudited } from '../dialects/is-audited.ts';
 import type { RegisteredAgent } from '../identity/agents/agent.ts';
-import { recordActivity, shouldRecordActivity } from '../identity/agents/agent-health.ts';
+import { recordActivity, shouldRecordActivity } from '../identity/agents/agent-activity.ts';
 import { type Caller, findAgent, getCallerName, type RelayCaller } from '../identity/auth/authenticate.ts';
 import type { Deps } from '../identity/deps.ts';
 import { ParleyError } from '../kernel/errors.ts';
@@ -11,7 +11,6 @@ import { computeFingerprint } from '../kernel/json/fingerprint.ts';
 import type { JsonObject } from '../kernel/json/json.ts';
 import { logRateLimited } from '../kernel/log.ts';
 import type { Trace } from '../kernel/trace.ts';
-import { isAuditedRejection, recordRejection } from '../messaging/rejections/rejected-message.ts';
 import type {
   Command,
   CommandResult,
@@ -130,10 +129,13 @@ export const ingestMessage = async (deps: Deps, sent: ReceiveContext, message: J
       waiting,
     };
   } catch (error) {
-    if (sent.caller.role === 'agent' && isAuditedRejection(deps, dialect, error)) {
-      const { agent } = sent.caller.registered;
-      if (!isAuthorized) await consumeRateLimit(deps, agent, 1);
-      await recordRejection(deps, agent, dialect, message, error);
+    if (sent.caller.role === 'agent' && error instanceof ParleyError) {
+      const { isAuditedRejection, recordRejection } = await import('../messaging/rejections/rejected-message.ts');
+      if (isAuditedRejection(deps, dialect, error)) {
+        const { agent } = sent.caller.registered;
+        if (!isAuthorized) await consumeRateLimit(deps, agent, 1);
+        await recordRejection(deps, agent, dialect, message, error);
+      }
     }
     throw toProtocolError(dialect, error);
   }

@@ -200,6 +200,8 @@ export interface Task extends Item {
   /** Rises when the task returns to its queue. Only the queue message of the current generation can claim it. */
   queueGeneration: number;
   queuedAt: number;
+  /** Its turn among the tasks of others, where the engine orders a queue by that. */
+  turnAt?: number;
   /** How often the message of this generation was sent again. */
   requeueCount: number;
   /** The time of its start, or of the next attempt after a failed one. */
@@ -323,7 +325,15 @@ export const taskRef = (project: string, id: string): Ref<Task> => ({ pk: `${pro
 /** A queue of its own per instance. Agent ids contain no slash. */
 export const formatInstanceQueueName = (agent: string, instance: string): string => `${agent}/${instance}`;
 
-/** A declined task waits in the capability queue, where agents that declined it can skip it. */
+type QueuedFields = Pick<
+  Task,
+  'project' | 'priority' | 'to' | 'instance' | 'routingCapability' | 'declinedBy' | 'turnAt' | 'domain'
+>;
+
+/**
+ * A declined task waits in the list of its domain, where agents that declined it can skip it. So does one whose turn comes before
+ * those of others in a queue that has no turns.
+ */
 export const toQueueKey = ({
   project,
   priority,
@@ -331,8 +341,9 @@ export const toQueueKey = ({
   instance,
   routingCapability,
   declinedBy,
+  turnAt,
   domain = '',
-}: Task): QueueKey => {
+}: QueuedFields): QueueKey => {
   if (to !== undefined) {
     return {
       project,
@@ -341,7 +352,8 @@ export const toQueueKey = ({
       priority,
     };
   }
-  const capability = routingCapability ?? (declinedBy === undefined ? undefined : buildDomainWildcard(domain));
+  const isInList = declinedBy !== undefined || turnAt !== undefined;
+  const capability = routingCapability ?? (isInList ? buildDomainWildcard(domain) : undefined);
   return capability === undefined
     ? { project, kind: 'domain', name: domain, priority }
     : { project, kind: 'capability', name: capability, priority };

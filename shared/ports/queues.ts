@@ -43,6 +43,8 @@ export interface ReceivedMessage {
   queueKey: QueueKey;
   group: string;
   body: Json;
+  /** When it was first queued, where the engine knows it. */
+  at?: number;
   receipt: string;
 }
 
@@ -77,6 +79,11 @@ export interface QueueInspection {
 export interface Queues {
   /** Resolves when all are durable. */
   send(messages: QueueMessage[]): Promise<void>;
+  /**
+   * Where the engine orders a queue by what is stored with a message: the time that stands for its turn among those of others. It
+   * has to be sent with the message, whenever that is. Undefined for a message that needs none.
+   */
+  assignTurn?(queueKey: QueueKey, share: QueueShare): Promise<number | undefined>;
   /** Empties earlier queues first, and those who share one in turn. Waits up to `waitMs` for a message in any of them. */
   receive(queueKeys: QueueKey[], options: ReceiveOptions): Promise<ReceivedMessage[]>;
   delete(messages: ReceivedMessage[]): Promise<void>;

@@ -4,6 +4,7 @@ import { type JsonObject, measureJson } from '../kernel/json/json.ts';
 import { type Artifact, MAX_ARTIFACTS, type StoredArtifacts } from '../model/artifact.ts';
 import type { Blobs } from '../ports/blobs.ts';
 import { loadContent, type StoredContent, storeContent } from '../storage/content.ts';
+import { pickExtraFields } from './output-contents.ts';
 
 /** Together with the artifacts that the task has under other names. */
 export const storeArtifacts = async (
@@ -57,23 +58,6 @@ const pickInlineArtifacts = (artifacts: Artifact[]): Artifact[] => {
   }
   return artifacts.filter((artifact) => inside.has(artifact));
 };
-
-export interface StoredOutput {
-  output?: StoredContent;
-  artifacts?: StoredArtifacts;
-}
-
-export const listOutputContents = ({ output, artifacts }: StoredOutput): (StoredContent | undefined)[] =>
-  artifacts ? [output, artifacts.content, ...(artifacts.large ?? []).map(({ content }) => content)] : [output];
-
-/** Fields beside the common ones. */
-export const pickExtraFields = ({
-  name: _name,
-  type: _type,
-  content: _content,
-  encoding: _encoding,
-  ...further
-}: Artifact) => further;
 
 export const decodeArtifact = ({ content, encoding }: Artifact): Buffer => Buffer.from(content, encoding ?? 'utf8');
 

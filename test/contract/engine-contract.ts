@@ -4,6 +4,7 @@ import { changeFeedContract } from './change-feed-contract.ts';
 import { consumersContract } from './consumers-contract.ts';
 import type { Open } from './engine-under-test.ts';
 import { eventsContract } from './events-contract.ts';
+import { fairnessContract } from './fairness-contract.ts';
 import { fullInboxContract } from './full-inbox-contract.ts';
 import { keysContract } from './keys-contract.ts';
 import { limitsContract } from './limits-contract.ts';
@@ -32,6 +33,7 @@ export const engineContract = (name: string, open: Open): void => {
   queuePausesContract(name, open);
   fullInboxContract(name, open);
   limitsContract(name, open);
+  fairnessContract(name, open);
   timersContract(name, open);
   changeFeedContract(name, open);
   blobsContract(name, open);

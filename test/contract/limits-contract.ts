@@ -232,7 +232,7 @@ export const limitsContract = (name: string, open: Open): void => {
             }, 60_000);
           },
         ),
-        { numRuns: process.env.PARLEY_TESTS === 'long' ? 40 : 2 },
+        { numRuns: process.env.PARLEY_TESTS === 'long' ? 40 : name.includes('AWS') ? 1 : 4 },
       );
     });
 

@@ -1,4 +1,5 @@
-import type { QueueMessage, Queues } from '../../ports/queues.ts';
+import type { QueueKey, QueueMessage, Queues } from '../../ports/queues.ts';
+import type { TurnAssigner } from './assign-turns.ts';
 import { coalesce } from './coalesce.ts';
 import { enqueueItems } from './dynamo-queue.ts';
 import type { InspectQueues } from './inspect-queues.ts';
@@ -8,6 +9,11 @@ import { partitionByBackend, type SqsQueues, sendToSqs } from './sqs-queue.ts';
 
 /** Of a process that receives for many at the same time. */
 export type SharedReceive = Pick<ReceiveSources, 'poll' | 'pauseBeforeRecheck'>;
+
+export interface ReceiverOptions extends Partial<SharedReceive> {
+  /** Called with a queue of a domain whose messages have waited for long. */
+  onLate?: (queueKey: QueueKey) => Promise<void>;
+}
 
 /**
  * Domains and relays have SQS queues. Agents and capabilities are unbounded in number, so their queues are in the
@@ -20,12 +26,21 @@ export const createAwsQueues = (
   shared?: SharedReceive,
 ): Queues => {
   const activityIndex = new QueueActivityIndex(lists);
+  // Most functions send no new task.
+  let turns: Promise<TurnAssigner> | undefined;
+  const loadTurns = (): Promise<TurnAssigner> => {
+    turns ??= import('./assign-turns.ts').then(({ TurnAssigner: Assigner }) => new Assigner(lists));
+    return turns;
+  };
   const sendQueued = coalesce((messages: QueueMessage[]) => sendToSqs(sqs, messages));
   // Ingest only sends.
   let receiver: Promise<Pick<Queues, 'receive' | 'delete' | 'release' | 'count'>> | undefined;
   const load = () => {
     receiver ??= import('./receive-messages.ts').then(({ createReceiver }) =>
-      createReceiver(sqs, lists, activityIndex, shared),
+      createReceiver(sqs, lists, activityIndex, {
+        ...shared,
+        onLate: async (queueKey) => (await loadTurns()).markCrowded(queueKey),
+      }),
     );
     return receiver;
   };
@@ -38,6 +53,7 @@ export const createAwsQueues = (
         enqueueItems(lists, listed),
       ]);
     },
+    assignTurn: async (queueKey, share) => (await loadTurns()).assignTurn(queueKey, share),
     receive: async (...args) => (await load()).receive(...args),
     delete: async (...args) => (await load()).delete(...args),
     release: async (...args) => (await load()).release(...args),

@@ -6,7 +6,7 @@ import {
   type ReceivedMessage,
   type ReceiveOptions,
 } from '../../ports/queues.ts';
-import type { SharedReceive } from './aws-queues.ts';
+import type { ReceiverOptions, SharedReceive } from './aws-queues.ts';
 import { deleteQueued, listVisible, releaseQueued } from './dynamo-queue-receive.ts';
 import type { QueueActivityIndex, QueueActivityStore } from './queue-activity-index.ts';
 import { receiveFirst } from './receive-first.ts';
@@ -15,6 +15,9 @@ import { groupByTableQueue } from './receive-sources.ts';
 import { isSqsQueue, partitionByBackend, type SqsQueues } from './sqs-queue.ts';
 import { countInSqs, deleteFromSqs, receiveSkipping, releaseToSqs } from './sqs-receive.ts';
 
+/** A queue whose messages wait for so long is crowded. */
+const LATE_MS = 30_000;
+
 type Receiver = Pick<Queues, 'receive' | 'delete' | 'release' | 'count'>;
 
 /** All that is done with messages but sending them. */
@@ -22,7 +25,7 @@ export const createReceiver = (
   sqs: SqsQueues,
   lists: QueueActivityStore,
   activityIndex: QueueActivityIndex,
-  shared?: SharedReceive,
+  { onLate, ...shared }: ReceiverOptions = {},
 ): Receiver => {
   const { clock } = sqs;
   const poll: SharedReceive['poll'] = (queueKey, options) => receiveSkipping(sqs, queueKey, options);
@@ -35,6 +38,15 @@ export const createReceiver = (
     await Promise.all([releaseToSqs(sqs, queued), releaseQueued(lists, listed)]);
   };
 
+  /** The few tasks of others go another way then. */
+  const markCrowded = async (received: ReceivedMessage[]): Promise<void> => {
+    const late = received.find(
+      ({ queueKey, at }) => queueKey.kind === 'domain' && at !== undefined && clock.now() - at > LATE_MS,
+    );
+    // It is a hint, and the messages are taken.
+    if (late) await onLate?.(late.queueKey).catch(() => {});
+  };
+
   const receive = async (queueKeys: QueueKey[], options: ReceiveOptions): Promise<ReceivedMessage[]> => {
     const { max, waitMs, signal } = options;
     const active = await listActive(queueKeys);
@@ -43,6 +55,7 @@ export const createReceiver = (
     let received = isLone && waitMs > 0 ? [] : await receiveNow(sources, active, options);
     if (received.length === 0 && waitMs > 0)
       received = await receiveFirst(sources, active, () => listActive(queueKeys), options);
+    await markCrowded(received);
     const given = signal?.aborted ? [] : received.slice(0, max);
     const left = received.slice(given.length);
     if (left.length > 0) await release(left);

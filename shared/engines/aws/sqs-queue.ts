@@ -33,6 +33,8 @@ export const getQueueUrl = ({ urlPrefix, toSuffix }: SqsQueues, queueKey: QueueK
 export interface QueueMessageBody {
   project: string;
   group: string;
+  /** Absent from earlier code. */
+  at?: number;
   body: Json;
 }
 
@@ -77,8 +79,8 @@ export const toSqsEntry = (message: QueueMessage, index: number) => ({
   MessageBody: encodeBody(message),
 });
 
-const encodeBody = ({ queueKey: { project }, group, body }: QueueMessage): string =>
-  encodeAscii({ project, group, body });
+const encodeBody = ({ queueKey: { project }, group, at, body }: QueueMessage): string =>
+  encodeAscii({ project, group, at, body });
 
 /** SQS rejects most control characters, and local servers reject more. */
 const encodeAscii = (message: QueueMessageBody): string =>

@@ -107,8 +107,8 @@ const decodeMessage = (
   queueKey: QueueKey,
   { Body: text = '{}', ReceiptHandle: receipt = '' }: Message,
 ): ReceivedMessage => {
-  const { group, body }: QueueMessageBody = JSON.parse(text);
-  return { queueKey, group, body, receipt };
+  const { group, at, body }: QueueMessageBody = JSON.parse(text);
+  return { queueKey, group, ...(at !== undefined && { at }), body, receipt };
 };
 
 export const deleteFromSqs = (queueKeys: SqsQueues, messages: ReceivedMessage[]): Promise<void> =>

@@ -29,13 +29,13 @@ export class FairQueue {
     this.#read = read;
   }
 
-  openLane(name: string, turn: number, hasMore = false): Lane {
+  openLane(name: string, turn: number, first?: number): Lane {
     const known = this.#lanes.get(name);
     if (known) return known;
     const buffer = new QueueBuffer({
       read: (after, limit) => this.#read(name, after, limit),
       getRoom: () => Math.max(MIN_BUFFERED, Math.floor(MAX_BUFFERED / this.#lanes.size)),
-      hasMore,
+      first,
     });
     const lane = { name, buffer, turn };
     this.#lanes.set(name, lane);

@@ -16,8 +16,8 @@ interface BufferOptions {
   read: (after: number, limit: number) => QueuedMessage[];
   /** How many messages it may have in memory. */
   getRoom: () => number;
-  /** There are stored messages. */
-  hasMore: boolean;
+  /** The number of the first message that is stored; absent where none is. */
+  first?: number | undefined;
 }
 /** A count that finds so many that are skipped may be too low. */
 const MAX_LEFT_COUNTED = 25;
@@ -33,10 +33,11 @@ export class QueueBuffer {
   #readUpTo = 0;
   #hasMore: boolean;
 
-  constructor({ read, getRoom, hasMore }: BufferOptions) {
+  constructor({ read, getRoom, first }: BufferOptions) {
     this.#read = read;
     this.#getRoom = getRoom;
-    this.#hasMore = hasMore;
+    this.#hasMore = first !== undefined;
+    this.#readUpTo = (first ?? 1) - 1;
   }
 
   add(message: QueuedMessage): void {
@@ -83,7 +84,7 @@ export class QueueBuffer {
 
   /** Numbers are shared by all queues. */
   get firstSeq(): number {
-    return this.#ready[0]?.seq ?? (this.#hasMore ? this.#readUpTo : Infinity);
+    return this.#ready[0]?.seq ?? (this.#hasMore ? this.#readUpTo + 1 : Infinity);
   }
 
   get isEmpty(): boolean {

@@ -50,10 +50,13 @@ export class QueueStore {
       'SELECT seq, grp, body FROM messages WHERE queue = ? AND seq > ? ORDER BY seq LIMIT ?',
     );
     this.#delete = db.prepareWrite('DELETE FROM messages WHERE queue = ? AND seq = ?');
-    for (const { queue, size } of db.sql.prepare('SELECT queue, count(*) AS size FROM messages GROUP BY queue').all()) {
+    const stored = db.sql.prepare(
+      'SELECT queue, count(*) AS size, min(seq) AS first FROM messages GROUP BY queue ORDER BY first',
+    );
+    for (const { queue, size, first } of stored.all()) {
       const { queueKey, lane } = parseQueueName(String(queue));
       const opened = this.#openQueue(queueKey);
-      opened.openLane(lane, 0, true);
+      opened.openLane(lane, 0, Number(first));
       opened.size += Number(size);
     }
     this.#lastSeq = Number(db.sql.prepare('SELECT max(seq) AS seq FROM messages').get()?.seq ?? 0);

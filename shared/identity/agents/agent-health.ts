@@ -1,19 +1,11 @@
 import type { Config } from '../../config/config.ts';
 import { ParleyError } from '../../kernel/errors.ts';
 import { assertSameMessage } from '../../kernel/same-request.ts';
-import {
-  and,
-  type Change,
-  type Condition,
-  equals,
-  lessThan,
-  notEquals,
-  notExists,
-  or,
-} from '../../ports/conditions.ts';
+import { and, type Change, equals, lessThan, notEquals, notExists, or } from '../../ports/conditions.ts';
 import { updateWithRetry } from '../../storage/update-with-retry.ts';
 import type { Deps } from '../deps.ts';
 import { type AgentHealth, healthRef, type RegisteredAgent, type StatusReport } from './agent.ts';
+import { getSilenceMs, isSeenBefore, markOnline } from './agent-activity.ts';
 import { buildControlExpiry, computeControlDue, UNHEALTHY } from './agent-control.ts';
 import { recordInstanceActivity } from './agent-instances.ts';
 
@@ -44,9 +36,6 @@ const HEARTBEAT_FIELDS = [
   'silentMs',
   'instance',
 ] as const;
-
-const getSilenceMs = ({ agents }: Config, { silentMs }: Pick<AgentHealth, 'silentMs'> = {}): number =>
-  silentMs ?? agents.heartbeatMs * agents.silentPeriods;
 
 /** Keeps the newest by send time, whatever the order of arrival. */
 export const recordHeartbeat = async (
@@ -81,8 +70,6 @@ export const recordHeartbeat = async (
   return { duplicate };
 };
 
-const isSeenBefore = (at: number): Condition => or(notExists('lastSeen'), lessThan('lastSeen', at + 1));
-
 export const recordStatusReport = async (
   deps: Deps,
   { agent }: RegisteredAgent,
@@ -91,58 +78,6 @@ export const recordStatusReport = async (
 ): Promise<void> => {
   const change = { set: { statusReport: { ...statusReport, at: Math.min(publishedAt, deps.clock.now()) } } };
   await deps.records.update(healthRef(agent.project, agent.id), change, deps.newId());
-};
-
-const markOnline = (config: Config, health: Pick<AgentHealth, 'silentMs'> | undefined, now: number) => ({
-  online: true,
-  due: now + getSilenceMs(config, health),
-});
-
-/** With a long poll of 20 s on top, still shorter than any allowed silence. */
-const getActivityWriteInterval = (config: Config, health: AgentHealth): number =>
-  Math.min(config.agents.heartbeatMs / 4, getSilenceMs(config, health) / 6);
-
-/**
- * Written at most a few times per period. A message counts at its send time: redeliveries by the relay are no sign of
- * life.
- */
-export const shouldRecordActivity = (
-  { clock, config }: Deps,
-  { health }: RegisteredAgent,
-  publishedAt = Number.POSITIVE_INFINITY,
-): boolean => {
-  const at = Math.min(publishedAt, clock.now());
-  // Without heartbeats only the time is told, once in the period in which others send one.
-  if (health?.sentAt === undefined) return at - (health?.lastSeen ?? 0) >= config.agents.heartbeatMs;
-  if (health.online) return at - (health.lastSeen ?? 0) >= getActivityWriteInterval(config, health);
-  return at > (health.lastSeen ?? 0) && clock.now() - at < getSilenceMs(config, health);
-};
-
-/** A full disk must not prevent reads. */
-export const recordActivity = async (
-  deps: Deps,
-  registered: RegisteredAgent,
-  publishedAt = Number.POSITIVE_INFINITY,
-): Promise<void> => {
-  try {
-    await writeActivity(deps, registered, Math.min(publishedAt, deps.clock.now()));
-  } catch (error) {
-    if (!(error instanceof ParleyError && error.code === 'storage_full')) throw error;
-  }
-};
-
-const writeActivity = async (deps: Deps, { agent, health }: RegisteredAgent, now: number): Promise<void> => {
-  const ref = healthRef(agent.project, agent.id);
-  if (health?.sentAt === undefined) {
-    await deps.records.update(ref, { if: isSeenBefore(now), set: { lastSeen: now } }, deps.newId());
-    deps.directory.invalidate(agent.project, agent.id);
-    return;
-  }
-  const seen = await deps.records.update(ref, { if: equals('online', true), set: { lastSeen: now } }, deps.newId());
-  if (seen.outcome === 'refused') {
-    await deps.records.update(ref, { set: { lastSeen: now, ...markOnline(deps.config, health, now) } }, deps.newId());
-  }
-  deps.directory.invalidate(agent.project, agent.id);
 };
 
 const buildHealthTimerChange = (health: AgentHealth, config: Config, now: number): Change => {

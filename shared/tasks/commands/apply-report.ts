@@ -32,8 +32,8 @@ import {
   withBlobCleanup,
 } from '../../storage/content.ts';
 import type { UpdateResult } from '../../storage/update-with-retry.ts';
-import { listOutputContents, pickExtraFields, type StoredOutput, storeArtifacts } from '../artifacts.ts';
 import { putQuestionId } from '../ids/question-ids.ts';
+import { listOutputContents, pickExtraFields, type StoredOutput } from '../output-contents.ts';
 import { canReadTask } from '../queries/can-read-task.ts';
 import { type Actor, buildRenewTransition, isClaimOf } from '../transitions/holder-transitions.ts';
 import { type AlternativeHolders, findAlternativeHolders, isDecline } from '../transitions/reassign-task.ts';
@@ -195,7 +195,8 @@ const storeOutput = async (
 ): Promise<StoredOutput> => {
   const [output, artifacts] = await awaitAll([
     reported.output && storeContent(deps, project, taskId, reported.output),
-    reported.artifacts && storeArtifacts(deps, project, taskId, reported.artifacts, reported.earlier),
+    reported.artifacts &&
+      (await import('../artifacts.ts')).storeArtifacts(deps, project, taskId, reported.artifacts, reported.earlier),
   ]);
   return { output, artifacts };
 };

@@ -271,9 +271,17 @@ const claimWithinLimits = async (
 ): Promise<Task> => {
   const { claimLimited, limitReachedError } = await import('../limits/claim-limited.ts');
   const { taskId, by, parameters } = await prepareClaim(deps, registered, message, named);
-  const done = await claimLimited(deps, registered.agent.project, taskId, (task) =>
-    applyTo(task, buildClaimTransition(task, by, { ...parameters, due: task.due })),
-  );
+  const { project } = registered.agent;
+  const claim = () =>
+    claimLimited(deps, project, taskId, (task) =>
+      applyTo(task, buildClaimTransition(task, by, { ...parameters, due: task.due })),
+    );
+  let done = await claim();
+  if (done.outcome === 'blocked' && isObject(message.body) && message.body.isStart === true) {
+    // Whoever queued it may know newer rules.
+    deps.directory.invalidateLimitRules(project);
+    done = await claim();
+  }
   if (done.outcome === 'blocked') throw limitReachedError({ id: taskId }, done.block, !done.isListed);
   if (done.outcome === 'unchanged') throw new Error('a claim always changes its task');
   return done.after;

@@ -12,7 +12,14 @@ import { createChildSpan, findParentSpan, inheritTrace, type Trace } from '../..
 import { batchEndedError, batchRef } from '../../model/batch.ts';
 import type { TaskRequestCommand } from '../../model/command.ts';
 import { limitedIndexKey } from '../../model/limit.ts';
-import { type Task, taskRef, timeOrderedKey, unacknowledgedKey, undeclaredListKey } from '../../model/task.ts';
+import {
+  type Task,
+  taskRef,
+  timeOrderedKey,
+  toQueueKey,
+  unacknowledgedKey,
+  undeclaredListKey,
+} from '../../model/task.ts';
 import { toIso } from '../../ports/clock.ts';
 import { equals } from '../../ports/conditions.ts';
 import { getDomain } from '../../ports/queues.ts';
@@ -33,7 +40,7 @@ import {
 import { computeFirstCheckAt, inboxKey } from '../transitions/end-and-requeue.ts';
 import { checkInput } from './capability-schemas.ts';
 import { buildRememberedId } from './deduplicate.ts';
-import { enqueueEagerly } from './enqueue-task.ts';
+import { enqueueEagerly, toQueueShare } from './enqueue-task.ts';
 import { type Destination, resolveDestination } from './resolve-destination.ts';
 
 /** Writes of the same transaction, on which a task or a turn depends. */
@@ -82,7 +89,7 @@ export const createTask = async (
   const limits = resolveLimits({ ...request, domain: origin.destination.domain }, await getLimitRules(deps, project));
   const about = { project, dialect, request, input, trace, origin, requester: requester?.agent, limits };
   const open = buildTask(deps, about);
-  const task = output ? toCompletedTask(open, output, deps.config.tasks.retentionMs) : open;
+  const task = output ? toCompletedTask(open, output, deps.config.tasks.retentionMs) : await withTurn(deps, open);
   const [created] = await Promise.all([
     withBlobCleanup(deps.blobs, contents, () => writeTask(deps, task, origin, guard)),
     putShortIds(deps, task, request),
@@ -94,6 +101,16 @@ export const createTask = async (
   const { existing } = created.outcome === 'refused' ? created : {};
   await deleteOrphans(deps.blobs, contents, [existing?.input, existing?.output]);
   return toDuplicateResult(created.existing, request);
+};
+
+/** Before it is stored: whoever sends its message later has to know it. */
+const withTurn = async ({ config, queues }: Deps, task: NewItem<Task>): Promise<NewItem<Task>> => {
+  const isQueued = task.status === 'requested' && task.notBefore === undefined && !task.deliveryTarget;
+  if (!isQueued || !queues.assignTurn || config.tasks.fairness === 'none') return task;
+  const { requester, conversation } = toQueueShare(task);
+  const sharer = config.tasks.fairness === 'conversation' ? (conversation ?? requester) : requester;
+  const turnAt = await queues.assignTurn(toQueueKey(task), { requester: sharer });
+  return turnAt === undefined ? task : { ...task, turnAt };
 };
 
 const buildNotices = (

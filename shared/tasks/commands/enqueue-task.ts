@@ -1,8 +1,9 @@
 import type { Deps } from '../../identity/deps.ts';
+import type { JsonObject } from '../../kernel/json/json.ts';
 import { type Task, taskRef, toQueueKey } from '../../model/task.ts';
 import { buildRequestRelay } from '../../nats/relay-item.ts';
 import { and, equals, notExists } from '../../ports/conditions.ts';
-import type { QueueMessage } from '../../ports/queues.ts';
+import type { QueueMessage, QueueShare } from '../../ports/queues.ts';
 import type { RecordChange } from '../../ports/records.ts';
 
 /** The effects of a write that agents wait for. */
@@ -18,19 +19,25 @@ const buildMessagesForTarget = (task: Task): QueueMessage[] => {
   return [task.deliveryTarget ? buildRequestRelay(task) : buildQueueMessage(task)];
 };
 
+export const toQueueShare = ({ from, conversation }: Pick<Task, 'from' | 'conversation'>): QueueShare => ({
+  requester: from,
+  ...(conversation !== undefined && { conversation }),
+});
+
 /** Just enough to claim the task with one write. */
-const buildQueueMessage = (task: Task): QueueMessage => ({
+const buildQueueMessage = (task: Task, more: JsonObject = {}): QueueMessage => ({
   queueKey: toQueueKey(task),
   group: task.id,
   dedupId: `${task.id}#${task.queueGeneration}#${task.requeueCount}`,
-  at: task.queuedAt,
-  share: { requester: task.from, ...(task.conversation !== undefined && { conversation: task.conversation }) },
+  at: task.turnAt ?? task.queuedAt,
+  share: toQueueShare(task),
   body: {
     taskId: task.id,
     queueGeneration: task.queueGeneration,
     due: task.due ?? task.deadline,
     bytes: 'blob' in task.input ? task.input.bytes : 0,
     ...(task.limits && { isLimited: true }),
+    ...more,
     ...(task.to === undefined && task.delegationChain && { delegationChain: task.delegationChain }),
     ...(task.declinedBy && { declinedBy: task.declinedBy }),
     // A receive from a domain may have to leave it out.
@@ -40,7 +47,7 @@ const buildQueueMessage = (task: Task): QueueMessage => ({
 
 /** Once for each cause: the first message of the task may be gone. Beside it, so that neither waits for the other. */
 export const buildStartMessage = (task: Task, cause: string): QueueMessage => {
-  const message = buildQueueMessage(task);
+  const message = buildQueueMessage(task, { isStart: true });
   return { ...message, group: `${task.id}#start`, dedupId: `${message.dedupId}#start#${cause}` };
 };
 

@@ -2,7 +2,7 @@ import type { ParleyError } from '../../kernel/errors.ts';
 import type { TaskReport } from '../../model/command.ts';
 import type { ProcessedMessage, Task } from '../../model/task.ts';
 import { type Change, notEquals, notExists } from '../../ports/conditions.ts';
-import type { StoredOutput } from '../artifacts.ts';
+import type { StoredOutput } from '../output-contents.ts';
 import { buildCancelTransition } from '../transitions/end-and-requeue.ts';
 import {
   type Actor,
