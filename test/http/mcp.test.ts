@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createBodyReader } from '../../shared/http/read-body.ts';
-import type { TestAgent } from '../support/api.ts';
+import { callerWith, type TestAgent } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { sendMcp, TASKS_EXTENSION } from '../support/mcp.ts';
 import { type TestParley, testParley } from '../support/test-parley.ts';
@@ -50,6 +50,15 @@ const WRONG: Record<
 };
 
 describe('POST /mcp', () => {
+  it('asks for a key, and says that there is no authorization server', async (t) => {
+    const { parley } = await begun(t);
+    const stranger = callerWith(parley.transport, undefined);
+    const reply = await sendMcp(stranger, 'tools/list');
+    assert.deepEqual([reply.status, reply.headers['www-authenticate']], [401, 'Bearer']);
+    for (const path of ['/.well-known/oauth-protected-resource', '/.well-known/oauth-protected-resource/mcp'])
+      assert.equal((await stranger.call('GET', path)).status, 404);
+  });
+
   for (const [name, [status, code, ...request]] of Object.entries(WRONG)) {
     it(`answers ${name} with the error of the protocol, and changes nothing`, async (t) => {
       const { parley, host } = await begun(t);
