@@ -42,6 +42,8 @@ const METHODS: Readonly<Record<string, Method>> = {
   'tasks/cancel': { run: cancelMcpTask, era: 'modern', isOfTasks: true },
 };
 
+export const METHOD_NAMES: readonly string[] = Object.keys(METHODS);
+
 /** What a request is answered with. */
 export const runMethod = async (context: McpContext): Promise<McpAnswer> => {
   const { call } = context;

@@ -144,7 +144,8 @@ const playExample = (caller: Caller, example: GuideExample, names: Map<string, s
   const { method, path, body, headers, line } = example;
   const call = async (): Promise<Reply> => {
     const sent = body.trim() === '' ? undefined : fillIn(body, names);
-    const reply = await caller.call(method, fillIn(path, names), sent, headers);
+    const given = Object.entries(headers).map(([name, value]) => [name, fillIn(value, names)]);
+    const reply = await caller.call(method, fillIn(path, names), sent, Object.fromEntries(given));
     assertAnswered(example, reply);
     if (example.reply === undefined) return reply;
     const bound = new Map<string, string>();
