@@ -13,10 +13,12 @@ import { type RunningUrls, reserveUrls } from './http/function-urls.ts';
 import { answerRequest } from './http/http-api.ts';
 import { listKeyPermissions } from './iam/key-permissions.ts';
 import type { Grant } from './iam/role-access.ts';
+import { ConcurrencyPool } from './lambda/concurrency-pool.ts';
 import { runFunction } from './lambda/functions.ts';
 import type { InvocationResult } from './lambda/lambda-function.ts';
 import { runMapping } from './mappings/run-mapping.ts';
 import { StreamPositions } from './mappings/stream-positions.ts';
+import { createRandom } from './random.ts';
 
 export interface TemplateOptions {
   template: unknown;
@@ -28,6 +30,10 @@ export interface TemplateOptions {
   /** Refused calls, failed invocations and abandoned records, which have no caller that would see them. */
   onTrouble?(line: string): void;
   scheduleMinuteMs?: number;
+  /** Of all functions together. */
+  accountConcurrency?: number;
+  /** For what is left to chance, as on AWS. */
+  seed?: number;
 }
 
 export interface UnusedGrant extends Grant {
@@ -42,6 +48,8 @@ export interface RunningTemplate {
   region: string;
   account: string;
   outputs: Record<string, unknown>;
+  /** The most invocations that ran at once, of functions without a reservation. */
+  getHighestConcurrency(): number;
   invoke(nameOrLogicalId: string, payload: unknown): Promise<InvocationResult>;
   findFunctionName(ending: string): string;
   createAccessKey(nameOrLogicalId: string): string;
@@ -66,7 +74,8 @@ export const startTemplate = async (options: TemplateOptions): Promise<RunningTe
 
 const startResources = async (options: TemplateOptions, undo: Disposer): Promise<RunningTemplate> => {
   const { template, assets, dir, port = 0, host = '127.0.0.1', stackName = 'Parley' } = options;
-  const { onTrouble = () => {}, scheduleMinuteMs } = options;
+  const { onTrouble = () => {}, scheduleMinuteMs, accountConcurrency } = options;
+  const random = createRandom(options.seed ?? 1);
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   const server = await startApiServer(port, host);
   undo.defer(server.close);
@@ -78,10 +87,11 @@ const startResources = async (options: TemplateOptions, undo: Disposer): Promise
     stackName,
     getAddress: (logicalId: string) => urls.addresses[logicalId] ?? server.address,
   };
-  const { plan, functions, api, rules, schedules, mappings } = buildDeployment(template, site, assets);
+  const deployment = buildDeployment(template, site, assets, accountConcurrency);
+  const { plan, functions, api, rules, schedules, mappings } = deployment;
 
   // Stops in reverse order: callers stop before the services that they call.
-  const { dynamodb, storage, sendMessage } = await startBackends(plan, dir, undo);
+  const { dynamodb, storage, sendMessage } = await startBackends(plan, dir, undo, random);
 
   const stopping = new AbortController();
   const running = new Map<string, ReturnType<typeof runFunction>>();
@@ -108,9 +118,13 @@ const startResources = async (options: TemplateOptions, undo: Disposer): Promise
   const { address: gatewayAddress, close } = await serveGateway((request) => gateway.handle(request));
   undo.defer(close);
 
+  const shared = new ConcurrencyPool(deployment.unreservedConcurrency);
   for (const planned of functions) {
     const logs = join(dir, 'logs');
-    running.set(planned.name, runFunction(planned, { plan, gateway, gatewayAddress, logs, onFailure: onTrouble }));
+    running.set(
+      planned.name,
+      runFunction(planned, { plan, gateway, gatewayAddress, logs, shared, onFailure: onTrouble }),
+    );
   }
   const endFunctions = async (): Promise<void> => {
     stopping.abort();
@@ -122,7 +136,9 @@ const startResources = async (options: TemplateOptions, undo: Disposer): Promise
   undo.defer(() => positions.write());
   const reading = mappings.flatMap((mapping) => {
     const target = running.get(mapping.function.name);
-    return target ? [runMapping(mapping, { site, gateway, dynamodb, positions, target, onError: onTrouble })] : [];
+    return target
+      ? [runMapping(mapping, { site, gateway, dynamodb, positions, target, random, onError: onTrouble })]
+      : [];
   });
   undo.defer(async () => {
     const tooLong = setTimeout(endFunctions, LAST_BATCH_MS);
@@ -154,6 +170,7 @@ const startResources = async (options: TemplateOptions, undo: Disposer): Promise
     region: REGION,
     account: ACCOUNT,
     outputs: plan.resolveOutputs(),
+    getHighestConcurrency: () => shared.highest,
     invoke: async (name, payload) => (await running.get(buildPlan(name).name)?.invoke(payload)) ?? { ok: 'throttled' },
     findFunctionName: (ending) => functions.find(({ name }) => name.endsWith(`-${ending}`))?.name ?? ending,
     createAccessKey: (name) => buildPlan(name).accessKey,

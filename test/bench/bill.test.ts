@@ -23,6 +23,7 @@ const invoked = (functionName: string, invocations: number, cpuMs: number): Invo
   cpuMs,
   durationMs: 9999,
   cpuGbSeconds: 0.5,
+  maxMemoryMb: 100,
   gbSeconds: 5,
 });
 

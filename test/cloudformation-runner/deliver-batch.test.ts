@@ -60,7 +60,7 @@ describe('a batch of a stream', () => {
       'throws',
     );
     assert.deepEqual(done, [0, 1, 2, 4, 5, 6]);
-    assert.deepEqual(givenUp, [{ condition: 'RetryAttemptsExhausted', attempts: 3, records: [3] }]);
+    assert.deepEqual(givenUp, [{ condition: 'RetryAttemptsExhausted', attempts: 3, hasThrown: true, records: [3] }]);
   });
 
   it('that is not to be split is given up from the record on that failed, and what came before it is done', async () => {
@@ -75,13 +75,15 @@ describe('a batch of a stream', () => {
       [2, 3],
     ]);
     assert.deepEqual(done, [0, 1]);
-    assert.deepEqual(givenUp, [{ condition: 'RetryAttemptsExhausted', attempts: 3, records: [2, 3] }]);
+    assert.deepEqual(givenUp, [
+      { condition: 'RetryAttemptsExhausted', attempts: 3, hasThrown: false, records: [2, 3] },
+    ]);
   });
 
   it('loses what is too old to where failures are kept, untried', async () => {
     const batch = [record(0, now() - 2 * DAY_S), record(1)];
     const { tried, givenUp } = await delivered(batch, -1, 'reports', { MaximumRecordAgeInSeconds: DAY_S });
     assert.deepEqual(tried, [[1]]);
-    assert.deepEqual(givenUp, [{ condition: 'RecordAgeExceeded', attempts: 0, records: [0] }]);
+    assert.deepEqual(givenUp, [{ condition: 'RecordAgeExceeded', attempts: 0, hasThrown: false, records: [0] }]);
   });
 });

@@ -76,10 +76,10 @@ describe('what the local runner does not know is refused by name', () => {
       {
         Rule: {
           Type: 'AWS::Events::Rule',
-          Properties: { EventPattern: { detail: { ip: [{ cidr: '10.0.0.0/24' }] } } },
+          Properties: { EventPattern: { detail: { size: [{ larger: 3 }] } } },
         },
       },
-      /^Rule: the pattern operator cidr is not known/,
+      /^Rule: the pattern operator larger is not known/,
     ],
     [
       'a schedule',

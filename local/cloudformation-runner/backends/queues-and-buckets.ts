@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { startFauxqs } from 'fauxqs';
 import type { AwsRequest } from '../gateway/aws-call.ts';
 import type { ResourceGraph } from '../graph.ts';
+import type { Random } from '../random.ts';
 import { buildQueueUrl, Queue } from '../resources/messaging.ts';
 import { Bucket } from '../resources/storage.ts';
 import { bindToLoopback } from './bind-to-loopback.ts';
@@ -9,13 +10,18 @@ import { buildJsonRequest, parseJsonResponse } from './call-json.ts';
 import { createForwarder, type Forward } from './forward.ts';
 import { supportObjectTags } from './object-tags.ts';
 import { supportReceiveAttempts } from './receive-attempts.ts';
+import { createUnkindReceives } from './unkind-receives.ts';
 
 export interface QueuesAndBuckets {
   forward: Forward;
   stop(): Promise<void>;
 }
 
-export const startQueuesAndBuckets = async (plan: ResourceGraph, dir: string): Promise<QueuesAndBuckets> => {
+export const startQueuesAndBuckets = async (
+  plan: ResourceGraph,
+  dir: string,
+  random: Random,
+): Promise<QueuesAndBuckets> => {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   const { region, account } = plan.site;
   const server = await bindToLoopback(() =>
@@ -33,9 +39,9 @@ export const startQueuesAndBuckets = async (plan: ResourceGraph, dir: string): P
     }
   }
   for (const { name } of plan.listResources(Bucket)) server.createBucket(name);
-  const tagged = supportReceiveAttempts(supportObjectTags(forward));
+  const received = createUnkindReceives(supportReceiveAttempts(supportObjectTags(forward)), random);
   return {
-    forward: (request) => tagged(supportVisibility(request)),
+    forward: (request) => received(supportVisibility(request)),
     stop: async () => {
       close();
       await server.stop();

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { Disposer } from '../disposer.ts';
 import type { ResourceGraph } from '../graph.ts';
+import type { Random } from '../random.ts';
 import { buildJsonRequest, parseJsonResponse } from './call-json.ts';
 import { type DynamoDbLocal, NO_DYNAMODB, startDynamoDbLocal } from './dynamodb-local.ts';
 import { type QueuesAndBuckets, startQueuesAndBuckets } from './queues-and-buckets.ts';
@@ -12,7 +13,12 @@ interface StartedBackends {
   sendMessage(queueUrl: string, body: string, groupId: string | undefined): Promise<unknown>;
 }
 
-export const startBackends = async (plan: ResourceGraph, dir: string, undo: Disposer): Promise<StartedBackends> => {
+export const startBackends = async (
+  plan: ResourceGraph,
+  dir: string,
+  undo: Disposer,
+  random: Random,
+): Promise<StartedBackends> => {
   const { region } = plan.site;
   const stopAll = <T extends { stop(): Promise<void> }>(running: T): T => {
     undo.defer(running.stop);
@@ -20,7 +26,7 @@ export const startBackends = async (plan: ResourceGraph, dir: string, undo: Disp
   };
   const starting = {
     dynamodb: hasTables(plan) ? startDynamoDbLocal(join(dir, 'dynamodb'), region) : Promise.resolve(NO_DYNAMODB),
-    storage: startQueuesAndBuckets(plan, join(dir, 'sqs-s3')),
+    storage: startQueuesAndBuckets(plan, join(dir, 'sqs-s3'), random),
   };
   // If one fails, the other must finish its start before it can be stopped.
   await Promise.allSettled(Object.values(starting));

@@ -69,6 +69,7 @@ interface TargetResources {
 }
 
 const RETRIES = 2;
+const EVENT_AGE_S = 6 * 3600;
 
 /** A target's dead-letter queue is for deleted targets, which do not occur here. */
 export const createTargets = ({
@@ -86,8 +87,9 @@ export const createTargets = ({
     const name = parseFunctionName(arn);
     const target = functions.get(name);
     const config = configs.find(({ properties }) => parseFunctionName(properties.FunctionName) === name);
-    const retries = config?.properties.MaximumRetryAttempts ?? RETRIES;
-    if (target) void invokeAsync(target, payload, retries, signal);
+    const { MaximumRetryAttempts: most = RETRIES, MaximumEventAgeInSeconds: seconds = EVENT_AGE_S } =
+      config?.properties ?? {};
+    if (target) void invokeAsync(target, payload, { most, ageMs: seconds * 1000 }, signal);
   };
   return {
     invoke,

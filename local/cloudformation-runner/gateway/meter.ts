@@ -3,7 +3,18 @@ import type { AwsCall } from './aws-call.ts';
 import { computeConsumedCapacity } from './consumed-capacity.ts';
 
 const CHUNK_BYTES = 64 * 1024;
-const BYTES_OF_A_GB_MS = 1024 * 1000;
+const MB_MS_OF_A_GB_SECOND = 1024 * 1000;
+/** Lambda sells CPU by memory. One thread uses one core at the most. */
+const MB_OF_A_CORE = 1769;
+const NO_INVOCATION = {
+  invocations: 0,
+  failures: 0,
+  cpuMs: 0,
+  durationMs: 0,
+  cpuGbSeconds: 0,
+  gbSeconds: 0,
+  maxMemoryMb: 0,
+};
 
 export interface CallCount {
   caller: string;
@@ -28,13 +39,15 @@ export interface InvocationCount {
   memoryMb: number;
   invocations: number;
   failures: number;
-  /** CPU of the function's own thread, with its cold start. */
+  /** CPU of the function's own thread on a whole core, with its cold start. */
   cpuMs: number;
+  /** Wall time on this machine, with the time that Lambda's share of a core adds. */
   durationMs: number;
-  /** Memory × CPU time: the cost if it never waited. */
+  /** Memory × Lambda's CPU time: the cost if it never waited. */
   cpuGbSeconds: number;
-  /** Memory × wall time on this machine. */
   gbSeconds: number;
+  /** The highest of one instance. */
+  maxMemoryMb: number;
 }
 
 export interface Reading {
@@ -73,26 +86,19 @@ export class Meter {
   recordInvocation(
     functionName: string,
     memoryMb: number,
-    took: { cpuMs: number; durationMs: number; hasFailed: boolean },
+    took: { cpuMs: number; durationMs: number; memoryMb: number; hasFailed: boolean },
   ) {
     if (!this.isOn) return;
-    const none = {
-      functionName,
-      memoryMb,
-      invocations: 0,
-      failures: 0,
-      cpuMs: 0,
-      durationMs: 0,
-      cpuGbSeconds: 0,
-      gbSeconds: 0,
-    };
-    const sum = this.#invocations.get(functionName) ?? none;
+    const sum = this.#invocations.get(functionName) ?? { functionName, memoryMb, ...NO_INVOCATION };
+    const lambdaCpuMs = took.cpuMs * Math.max(1, MB_OF_A_CORE / memoryMb);
+    const durationMs = took.durationMs + lambdaCpuMs - took.cpuMs;
     sum.invocations += 1;
     sum.failures += took.hasFailed ? 1 : 0;
     sum.cpuMs += took.cpuMs;
-    sum.durationMs += took.durationMs;
-    sum.cpuGbSeconds += (memoryMb * took.cpuMs) / BYTES_OF_A_GB_MS;
-    sum.gbSeconds += (memoryMb * took.durationMs) / BYTES_OF_A_GB_MS;
+    sum.durationMs += durationMs;
+    sum.cpuGbSeconds += (memoryMb * lambdaCpuMs) / MB_MS_OF_A_GB_SECOND;
+    sum.gbSeconds += (memoryMb * durationMs) / MB_MS_OF_A_GB_SECOND;
+    sum.maxMemoryMb = Math.max(sum.maxMemoryMb, took.memoryMb);
     this.#invocations.set(functionName, sum);
   }
 

@@ -2,11 +2,11 @@ import type { Meter } from '../gateway/meter.ts';
 import type { ResourceGraph } from '../graph.ts';
 import { canInvoke, parseFunctionName } from '../iam/service-access.ts';
 import type { LambdaFunction } from '../lambda/lambda-function.ts';
-import { Api, ApiRouteType, Integration, Stage, type Throttling } from '../resources/http-api.ts';
+import { Api, ApiRouteType, Integration, Stage } from '../resources/http-api.ts';
 import { type ApiAnswer, buildMessage } from './api-server.ts';
 import { type ApiFacts, type ApiResponse, buildEvent, toApiResponse } from './payload-v2.ts';
 import { type ApiRoute, createRouteFinder } from './routes.ts';
-import { createTokenBucket } from './token-bucket.ts';
+import { createRouteThrottle } from './token-bucket.ts';
 
 /** Lambda's limit for request and response. */
 const LAMBDA_BYTES = 6 * 1024 * 1024;
@@ -43,7 +43,7 @@ export const parseHttpApi = (plan: ResourceGraph): PlannedApi | undefined => {
     logicalId: api.logicalId,
     facts: { apiId: api.ref, account: plan.site.account },
     routes,
-    mayPass: resolveThrottle(DefaultRouteSettings, RouteSettings),
+    mayPass: createRouteThrottle(DefaultRouteSettings, RouteSettings),
   };
 };
 
@@ -52,14 +52,6 @@ const createInvoker = (uri: string): string => /functions\/(arn:.+)\/invocations
 const buildSourcePath = (key: string): string => {
   const [method = '', path = ''] = key.split(' ');
   return key === '$default' ? '$default' : `${method === 'ANY' ? '*' : method}${path}`;
-};
-
-const resolveThrottle = (common: Throttling | undefined, own: Record<string, Throttling>): PlannedApi['mayPass'] => {
-  const createThrottleBucket = ({ ThrottlingBurstLimit: burst, ThrottlingRateLimit: rate }: Throttling = {}) =>
-    burst === undefined || rate === undefined ? () => true : createTokenBucket(burst, rate);
-  const buckets = new Map(Object.entries(own).map(([key, settings]) => [key, createThrottleBucket(settings)]));
-  const shared = createThrottleBucket(common);
-  return (routeKey) => (buckets.get(routeKey) ?? shared)();
 };
 
 export const answerRequest = (

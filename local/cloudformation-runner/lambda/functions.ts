@@ -6,6 +6,7 @@ import type { ResourceGraph } from '../graph.ts';
 import type { RoleAccess } from '../iam/role-access.ts';
 import { canAssume } from '../iam/roles.ts';
 import { LambdaFunctionType as FunctionKind } from '../resources/compute.ts';
+import { ConcurrencyPool } from './concurrency-pool.ts';
 import { LambdaFunction } from './lambda-function.ts';
 
 export interface PlannedFunction {
@@ -43,12 +44,15 @@ interface FunctionRuntimeResources {
   gateway: Gateway;
   gatewayAddress: string;
   logs: string;
+  /** Of the functions without a reservation. */
+  shared: ConcurrencyPool;
   onFailure(line: string): void;
 }
 
 export const runFunction = (planned: PlannedFunction, resources: FunctionRuntimeResources): LambdaFunction => {
   const { name, arn, folder, access, accessKey, properties } = planned;
-  const { gateway, logs, onFailure } = resources;
+  const { gateway, logs, shared, onFailure } = resources;
+  const reserved = properties.ReservedConcurrentExecutions;
   gateway.addCaller(accessKey, { name, access });
   mkdirSync(logs, { recursive: true, mode: 0o700 });
   const file = createWriteStream(join(logs, `${name}.log`), { flags: 'a', mode: 0o600 });
@@ -62,7 +66,7 @@ export const runFunction = (planned: PlannedFunction, resources: FunctionRuntime
     },
     env: buildEnvironment(planned, resources),
     timeoutMs: properties.Timeout * 1000,
-    reservedConcurrency: properties.ReservedConcurrentExecutions,
+    concurrency: reserved === undefined ? shared : new ConcurrencyPool(reserved),
     meter: gateway.meter,
     log: (text) => file.write(text),
     onFailure,

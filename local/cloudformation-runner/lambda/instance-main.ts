@@ -1,5 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { buildContext, callHandler, describeError, type Handler, loadHandler } from './handler.ts';
+import { getMemoryMb } from './instance-memory.ts';
 import type { FromInstance, InstanceData, Invocation, InvocationOutcome } from './instance-messages.ts';
 
 const data: InstanceData = workerData;
@@ -38,7 +39,8 @@ parentPort?.on('message', async (invocation: Invocation) => {
   const outcome = handler ? await run(handler, invocation) : failure;
   const usedMs = getCpuMs() - countedMs;
   countedMs += usedMs;
-  postToParent({ outcome, cpuMs: usedMs });
+  const memoryMb = getMemoryMb();
+  postToParent({ outcome, cpuMs: usedMs, memoryMb });
   // Lambda replaces an environment that failed to load.
   if (!handler) process.exit(1);
 });

@@ -20,6 +20,7 @@ export type InvocationOutcome = { ok: true; result: string } | ({ ok: false } & 
 export interface InvocationAnswer {
   outcome: InvocationOutcome;
   cpuMs: number;
+  memoryMb: number;
 }
 
 export type FromInstance = 'loaded' | InvocationAnswer;

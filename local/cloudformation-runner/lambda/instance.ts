@@ -1,11 +1,15 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
+import { RUNTIME_MB } from './instance-memory.ts';
 import type { FromInstance, InstanceData, Invocation, InvocationAnswer } from './instance-messages.ts';
 
 const MAIN = new URL('./instance-main.ts', import.meta.url);
 /** Where this process has one: a quarter of the CPU of a cold start. */
 const { NODE_COMPILE_CACHE } = process.env;
 const COMPILE_CACHE = NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE };
+
+/** V8 collects before the heap fills what the process may have. */
+const YOUNG_GENERATION_MB = 16;
 
 export interface InstanceOptions {
   data: InstanceData;
@@ -20,10 +24,12 @@ export interface InstanceOptions {
 export class LambdaInstance {
   readonly #worker: Worker;
   readonly loaded: Promise<void>;
+  readonly #memoryMb: number;
   #isGone = false;
   #onAnswer: (answer: InvocationAnswer) => void = () => {};
 
   constructor({ data, env, log }: InstanceOptions) {
+    this.#memoryMb = data.memoryMb;
     this.#worker = new Worker(MAIN, {
       env: { ...COMPILE_CACHE, ...env },
       workerData: data,
@@ -32,7 +38,10 @@ export class LambdaInstance {
       execArgv: [],
       stdout: true,
       stderr: true,
-      resourceLimits: { maxOldGenerationSizeMb: data.memoryMb },
+      resourceLimits: {
+        maxOldGenerationSizeMb: data.memoryMb - RUNTIME_MB - YOUNG_GENERATION_MB,
+        maxYoungGenerationSizeMb: YOUNG_GENERATION_MB,
+      },
     });
     this.#worker.stdout.setEncoding('utf8').on('data', log);
     this.#worker.stderr.setEncoding('utf8').on('data', log);
@@ -62,11 +71,14 @@ export class LambdaInstance {
     this.#worker.postMessage(invocation);
     const answer = await promise;
     clearTimeout(timer);
-    return answer;
+    if (answer.memoryMb <= this.#memoryMb) return answer;
+    await this.end();
+    const errorMessage = `${answer.memoryMb} MB used of ${this.#memoryMb}: Runtime exited with error: signal: killed`;
+    return { ...answer, outcome: { ok: false, errorType: 'Runtime.OutOfMemory', errorMessage, trace: [] } };
   }
 
   #finish(errorType: string, errorMessage: string): void {
-    this.#onAnswer({ outcome: { ok: false, errorType, errorMessage, trace: [] }, cpuMs: 0 });
+    this.#onAnswer({ outcome: { ok: false, errorType, errorMessage, trace: [] }, cpuMs: 0, memoryMb: 0 });
   }
 
   async end(): Promise<void> {

@@ -1,19 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import type { Meter } from '../gateway/meter.ts';
+import type { ConcurrencyPool } from './concurrency-pool.ts';
 import { type InstanceOptions, LambdaInstance } from './instance.ts';
 import type { InvocationOutcome } from './instance-messages.ts';
 
 interface FunctionOptions extends InstanceOptions {
   timeoutMs: number;
-  /** Above it, Lambda throttles. */
-  reservedConcurrency: number | undefined;
+  /** Of the function itself where that is reserved, else what it shares with all others. Above it, Lambda throttles. */
+  concurrency: ConcurrencyPool;
   meter: Meter;
   onFailure(line: string): void;
 }
 
 export type InvocationResult = InvocationOutcome | { ok: 'throttled' };
 
-/** Without reserved concurrency, a burst waits here: a machine has fewer cores than a region. */
+/** A burst waits here: a machine has fewer cores than a region. */
 const MOST_INSTANCES = 64;
 /** An instance that is free within this time answers sooner than a new one. */
 const WORTH_WAITING_MS = 60;
@@ -26,7 +27,6 @@ export class LambdaFunction {
   readonly #idle: LambdaInstance[] = [];
   readonly #all = new Set<LambdaInstance>();
   readonly #waiting: ((instance: LambdaInstance | undefined) => void)[] = [];
-  #running = 0;
   #starting = 0;
   #isStopped = false;
 
@@ -36,10 +36,8 @@ export class LambdaFunction {
   }
 
   async invoke(event: unknown): Promise<InvocationResult> {
-    const { timeoutMs, reservedConcurrency, meter, data } = this.#options;
-    if (this.#isStopped || this.#running >= (reservedConcurrency ?? Number.POSITIVE_INFINITY))
-      return { ok: 'throttled' };
-    this.#running += 1;
+    const { timeoutMs, concurrency, meter, data } = this.#options;
+    if (this.#isStopped || !concurrency.enter()) return { ok: 'throttled' };
     try {
       const instance = await this.#acquireInstance();
       if (!instance) return { ok: 'throttled' };
@@ -48,14 +46,14 @@ export class LambdaFunction {
       const begun = performance.now();
       const requestId = randomUUID();
       const invocation = { requestId, event: JSON.stringify(event), deadline: Date.now() + timeoutMs };
-      const { outcome, cpuMs } = await instance.run(invocation, timeoutMs);
+      const { outcome, cpuMs, memoryMb } = await instance.run(invocation, timeoutMs);
       this.#release(instance);
       const durationMs = performance.now() - begun;
-      meter.recordInvocation(this.name, data.memoryMb, { cpuMs, durationMs, hasFailed: !outcome.ok });
+      meter.recordInvocation(this.name, data.memoryMb, { cpuMs, durationMs, memoryMb, hasFailed: !outcome.ok });
       if (!outcome.ok) this.#reportFailure(requestId, outcome);
       return outcome;
     } finally {
-      this.#running -= 1;
+      concurrency.leave();
     }
   }
 

@@ -18,7 +18,7 @@ export const parseBatchResult = (
   if (!result.ok) return 'all failed';
   if (!reportsFailures) return new Set();
   const answer: unknown = JSON.parse(result.result);
-  if (answer === null || answer === '') return new Set();
+  if (answer === null || answer === '' || (Array.isArray(answer) && answer.length === 0)) return new Set();
   const parsed = Response.safeParse(answer);
   if (!parsed.success) return 'all failed';
   const failed = (parsed.data.batchItemFailures ?? []).map(({ itemIdentifier }) => itemIdentifier);

@@ -28,7 +28,8 @@ export const deliverBatch = async (delivery: BatchDelivery, batch: readonly Tabl
   for (let attempts = 0, waits = 0; records.length > 0; ) {
     signal.throwIfAborted();
     const sequence = records.map(({ dynamodb }) => dynamodb.SequenceNumber);
-    const result = parseBatchResult(await target.invoke({ Records: records }), reportsFailures(properties), sequence);
+    const answer = await target.invoke({ Records: records });
+    const result = parseBatchResult(answer, reportsFailures(properties), sequence);
     if (result === 'throttled') waits += 1;
     else {
       const failedAt = result === 'all failed' ? 0 : sequence.findIndex((number) => result.has(number));
@@ -46,7 +47,7 @@ export const deliverBatch = async (delivery: BatchDelivery, batch: readonly Tabl
       records = remaining;
       const { MaximumRetryAttempts: retries } = properties;
       if (retries >= 0 && attempts > retries) {
-        await storeFailure({ condition: 'RetryAttemptsExhausted', attempts, records });
+        await storeFailure({ condition: 'RetryAttemptsExhausted', attempts, hasThrown: answer.ok !== true, records });
         return;
       }
     }
@@ -65,6 +66,7 @@ const dropTooOld = async (
   // DynamoDB Local has minute precision: a record may stay a minute too long.
   const isTooOld = ({ dynamodb }: TableStreamRecord): boolean => dynamodb.ApproximateCreationDateTime + 60 < since;
   const tooOld = records.filter(isTooOld);
-  if (tooOld.length > 0) await storeFailure({ condition: 'RecordAgeExceeded', attempts: 0, records: tooOld });
+  if (tooOld.length > 0)
+    await storeFailure({ condition: 'RecordAgeExceeded', attempts: 0, hasThrown: false, records: tooOld });
   return records.filter((record) => !isTooOld(record));
 };

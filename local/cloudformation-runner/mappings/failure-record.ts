@@ -4,6 +4,8 @@ import type { TableStreamRecord } from './stream-records.ts';
 export interface FailedBatch {
   condition: 'RetryAttemptsExhausted' | 'RecordAgeExceeded';
   attempts: number;
+  /** Else it answered which records failed. */
+  hasThrown: boolean;
   shardId: string;
   records: readonly TableStreamRecord[];
 }
@@ -20,7 +22,7 @@ export const buildFailureObject = (
   givenUp: FailedBatch,
   now: Date,
 ): { key: string; body: string } => {
-  const { condition, attempts, shardId, records } = givenUp;
+  const { condition, attempts, hasThrown, shardId, records } = givenUp;
   const iso = now.toISOString();
   const [day = ''] = iso.split('T');
   const time = iso.slice(0, 19).replaceAll(':', '.');
@@ -35,7 +37,7 @@ export const buildFailureObject = (
         condition,
         approximateInvokeCount: attempts,
       },
-      responseContext: { statusCode: 200, executedVersion: '$LATEST', functionError: 'Unhandled' },
+      responseContext: { statusCode: 200, executedVersion: '$LATEST', functionError: hasThrown ? 'Unhandled' : null },
       version: '1.0',
       timestamp: iso,
       DDBStreamBatchInfo: {

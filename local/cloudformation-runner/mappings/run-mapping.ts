@@ -3,6 +3,7 @@ import { buildJsonRequest, parseJsonResponse } from '../backends/call-json.ts';
 import type { DynamoDbLocal } from '../backends/dynamodb-local.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import type { LambdaFunction } from '../lambda/lambda-function.ts';
+import type { Random } from '../random.ts';
 import type { ResourceContext } from '../resource-type.ts';
 import { buildFailureObject, type FailedBatch } from './failure-record.ts';
 import type { RunningMapping } from './mapping.ts';
@@ -18,6 +19,7 @@ interface MappingResources {
   dynamodb: DynamoDbLocal;
   positions: StreamPositions;
   target: LambdaFunction;
+  random: Random;
   onError(line: string): void;
 }
 
@@ -25,7 +27,7 @@ const AFTER_ERROR_MS = 1000;
 
 /** Lambda reads with the function's role, so these calls pass the gateway too. */
 export const runMapping = (mapping: PlannedMapping, resources: MappingResources): RunningMapping => {
-  const { site, gateway, dynamodb, target, onError, positions } = resources;
+  const { site, gateway, dynamodb, target, random, onError, positions } = resources;
   const { properties, mappingId } = mapping;
   const { access } = mapping.function;
   const accessKey = `${mapping.function.accessKey}M`;
@@ -56,6 +58,7 @@ export const runMapping = (mapping: PlannedMapping, resources: MappingResources)
     target,
     stream: new TableStream(dynamodb.call, table),
     partitionKey,
+    random,
     positions,
     onWrite: (listener) => gateway.onWrite(table, listener),
     storeFailure: putFailureObject,

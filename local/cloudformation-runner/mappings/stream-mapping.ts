@@ -1,8 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { LambdaFunction } from '../lambda/lambda-function.ts';
-import { deliverBatch } from './deliver-batch.ts';
+import type { Random } from '../random.ts';
 import type { FailedBatch } from './failure-record.ts';
 import { type MappingProperties, parseFilter, type RunningMapping } from './mapping.ts';
+import { createShardLanes } from './shard-lanes.ts';
 import { ShardProgress } from './shard-progress.ts';
 import type { StreamPositions } from './stream-positions.ts';
 import type { TableStream, TableStreamRecord } from './stream-records.ts';
@@ -15,6 +16,7 @@ interface StreamMappingOptions {
   target: LambdaFunction;
   stream: TableStream;
   partitionKey: string;
+  random: Random;
   positions: StreamPositions;
   onWrite(listener: () => void): void;
   storeFailure(batch: FailedBatch): Promise<void>;
@@ -24,7 +26,8 @@ interface StreamMappingOptions {
 /** Lambda's interval; a write through the gateway wakes the reader at once. */
 const ASK_EVERY_MS = 250;
 const AFTER_ERROR_MS = 1000;
-const MOST_OPEN = 1000;
+/** A shard that is held up must not hold up the others soon, which DynamoDB Local has in one. */
+const MOST_OPEN = 10_000;
 
 export const runStreamMapping = (options: StreamMappingOptions): RunningMapping => {
   const stopping = new AbortController();
@@ -68,7 +71,7 @@ const readShard = async (
 ) => {
   const { mappingId, stream, positions, properties } = options;
   const progress = new ShardProgress((after) => positions.setPosition(mappingId, shardId, { after }));
-  const partitions = partitionByKey(options, shardId, progress, signal);
+  const lanes = createShardLanes(options, shardId, progress, signal);
   const passes = parseFilter(properties);
   let iterator: string | undefined = await resolveStartPosition(options, shardId);
   // After a restart, DynamoDB Local may number records below the start of the shard. An iterator skips them until the
@@ -86,10 +89,10 @@ const readShard = async (
     isUnread = false;
     progress.markStarted(getRecords.map(getSequenceNumber));
     progress.markDone(getRecords.filter((record) => !passes(record)).map(getSequenceNumber));
-    for (const record of getRecords.filter(passes)) partitions.take(toFunctionRecord(record, options));
+    for (const record of getRecords.filter(passes)) lanes.take(toFunctionRecord(record, options));
     await progress.hasFewerThan(MOST_OPEN, signal);
   }
-  await partitions.finished();
+  await lanes.finished();
   if (!signal.aborted) positions.setPosition(mappingId, shardId, 'end');
 };
 
@@ -118,56 +121,6 @@ const toFunctionRecord = (
   awsRegion: region,
   eventSourceARN: streamArn,
 });
-
-/** Records with the same partition key stay in order; the partitions run concurrently. */
-const partitionByKey = (
-  { properties, target, storeFailure, partitionKey }: StreamMappingOptions,
-  shardId: string,
-  progress: ShardProgress,
-  signal: AbortSignal,
-) => {
-  const { ParallelizationFactor, BatchSize = 100, MaximumBatchingWindowInSeconds: windowSeconds } = properties;
-  const delivery = {
-    properties,
-    target,
-    signal,
-    storeFailure: (batch: Omit<FailedBatch, 'shardId'>) => storeFailure({ ...batch, shardId }),
-  };
-  const partitions = Array.from({ length: ParallelizationFactor }, () => ({
-    waiting: [] as TableStreamRecord[],
-    running: Promise.resolve(),
-    isRunning: false,
-  }));
-  const run = async (partition: (typeof partitions)[number]): Promise<void> => {
-    try {
-      await pause(windowSeconds * 1000, undefined, { signal });
-      while (partition.waiting.length > 0 && !signal.aborted) {
-        const batch = partition.waiting.splice(0, BatchSize);
-        await deliverBatch(delivery, batch);
-        progress.markDone(batch.map(getSequenceNumber));
-      }
-    } catch (error) {
-      if (!signal.aborted) throw error;
-    } finally {
-      partition.isRunning = false;
-    }
-  };
-  return {
-    take: (record: TableStreamRecord): void => {
-      const partition = partitions[hash(JSON.stringify(record.dynamodb.Keys[partitionKey])) % partitions.length];
-      if (!partition) return;
-      partition.waiting.push(record);
-      if (partition.isRunning) return;
-      partition.isRunning = true;
-      partition.running = run(partition);
-    },
-    finished: async (): Promise<void> => {
-      await Promise.all(partitions.map(({ running }) => running));
-    },
-  };
-};
-
-const hash = (text: string): number => [...text].reduce((sum, char) => (sum * 31 + char.charCodeAt(0)) >>> 0, 7);
 
 /** A wake-up without a waiter is remembered. */
 class WakeSignal {

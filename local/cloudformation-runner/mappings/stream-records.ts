@@ -69,6 +69,27 @@ export class TableStream {
   async getRecords(iterator: string): Promise<{ getRecords: TableStreamRecord[]; next: string | undefined }> {
     const answer = await this.#call('DynamoDBStreams_20120810.GetRecords', { ShardIterator: iterator });
     const { Records, NextShardIterator } = Page.parse(answer);
-    return { getRecords: Records, next: NextShardIterator ?? undefined };
+    return { getRecords: Records.map(nameEmptyMaps), next: NextShardIterator ?? undefined };
   }
 }
+
+const IMAGES = ['NewImage', 'OldImage'] as const;
+
+/** DynamoDB Local leaves an empty map in its stream without a type. DynamoDB does not. */
+const nameEmptyMaps = (record: TableStreamRecord): TableStreamRecord => {
+  const images = IMAGES.filter((image) => image in record.dynamodb).map((image) => [
+    image,
+    mapValues(record.dynamodb[image], nameEmptyMap),
+  ]);
+  return { ...record, dynamodb: { ...record.dynamodb, ...Object.fromEntries(images) } };
+};
+
+const nameEmptyMap = (value: unknown): unknown => {
+  const { M: map, L: list } = Object(value);
+  if (map) return { M: mapValues(map, nameEmptyMap) };
+  if (Array.isArray(list)) return { L: list.map(nameEmptyMap) };
+  return Object.keys(Object(value)).length === 0 ? { M: {} } : value;
+};
+
+const mapValues = (fields: unknown, map: (value: unknown) => unknown): object =>
+  Object.fromEntries(Object.entries(Object(fields)).map(([name, value]) => [name, map(value)]));
