@@ -18,11 +18,16 @@ interface SweepEvent {
   measuresQueues?: boolean;
 }
 
-/** Every minute: what is due until the next one goes to the delay queue. */
-export const handler = createHandler<SweepEvent, void>(async ({ measuresQueues }) => {
-  const swept = await engine.timers.sweep(deps.clock.now() + SWEEP_LOOKAHEAD_MS);
-  logger.info('swept', { swept });
-  publishCounts({ DueSwept: swept });
+/** Enough to send what was found. */
+const TIME_MARGIN_MS = 15_000;
+
+/** Every minute: what is due until the next one goes to the delay queue, and then a share of what is overdue. */
+export const handler = createHandler<SweepEvent, void>(async ({ measuresQueues }, context) => {
+  const { clock } = deps;
+  const deadline = clock.now() + context.getRemainingTimeInMillis() - TIME_MARGIN_MS;
+  const { newlyDue, overdue } = await engine.timers.sweep(clock.now() + SWEEP_LOOKAHEAD_MS, { deadline });
+  logger.info('swept', { newlyDue, overdue });
+  publishCounts({ DueSwept: newlyDue + overdue });
   if (measuresQueues || deps.clock.now() - measuredAt >= QUEUE_METRICS_MS) await measureQueues();
 });
 

@@ -8,14 +8,17 @@ import { flushMetrics } from './metrics-buffer.ts';
 export type AddLogFields = (facts: object) => void;
 
 /** A function that reads a queue, message by message. What fails is told, and comes again; the rest of its batch is done. */
-export const createQueueFunction = (work: (body: string, directMessage: AddLogFields) => Promise<void>) => {
+export const createQueueFunction = (
+  work: (body: string, directMessage: AddLogFields, receives: number) => Promise<void>,
+) => {
   const processor = new BatchProcessor(EventType.SQS);
-  const processRecord = async ({ body, messageId }: SQSRecord): Promise<void> => {
+  const processRecord = async ({ body, messageId, attributes }: SQSRecord): Promise<void> => {
     let about: object = { messageId };
     try {
-      await work(body, (facts) => {
+      const addFields: AddLogFields = (facts) => {
         about = { ...about, ...facts };
-      });
+      };
+      await work(body, addFields, Number(attributes?.ApproximateReceiveCount));
     } catch (error) {
       logger.error('queue message failed', { ...about, error: String(error) });
       throw error;

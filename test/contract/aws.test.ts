@@ -42,7 +42,7 @@ after(async () => {
 const REAL_MS = 5000;
 const STEP_MS = 20;
 /** A sweep asks for every shard. It comes every minute on AWS, and here also whenever a test lets time pass. */
-const SWEEP_EVERY_MS = 250;
+const SWEEP_EVERY_MS = 1000;
 
 const open: Open = async (t) => {
   const name = `t-${randomUUID()}`;

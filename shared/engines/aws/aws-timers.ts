@@ -1,17 +1,10 @@
-import { QueryCommand } from '@aws-sdk/client-dynamodb';
 import { SendMessageBatchCommand, type SQSClient } from '@aws-sdk/client-sqs';
 import { sleep } from '../../ports/clock.ts';
 import type { EngineHandlers } from '../../ports/engine-handlers.ts';
-import type { Item, Key, RecordChange, Records } from '../../ports/records.ts';
-import { mapAwsErrors } from './aws-errors.ts';
-import { splitIntoChunks } from './backoff.ts';
+import type { Item, RecordChange, Records } from '../../ports/records.ts';
 import type { DynamoTable } from './dynamo-table.ts';
-import { type Attributes, DUE_SHARDS } from './item-codec.ts';
 import { sendInBatches } from './sqs-queue.ts';
-
-export interface DueMessage extends Key {
-  due: number;
-}
+import type { DueMessage, Sweep } from './sweep-due.ts';
 
 /** The sweep runs every 60 s; 15 s more cover a late one. */
 export const SWEEP_LOOKAHEAD_MS = 75_000;
@@ -19,36 +12,44 @@ export const SWEEP_LOOKAHEAD_MS = 75_000;
 const SOON_MS = 120_000;
 /** Clocks differ: the receiver waits for the rest of a delay up to this. */
 const MAX_EARLY_MS = 2000;
+/** What comes later than this has waited behind others. It is left to the sweep, so that newer ones are in time. */
+const MAX_LATE_MS = 120_000;
+
+interface FireOptions {
+  /** A message that failed before must come to its end, or nobody would hear of it. */
+  isFirstReceive: boolean;
+}
 
 export interface AwsTimers {
-  sweep(until: number): Promise<number>;
+  sweep: Sweep;
   scheduleSoonDue(changes: RecordChange[]): Promise<void>;
   /** Does nothing if the timer was moved since. */
-  fire(message: DueMessage, due: EngineHandlers['onTimer']): Promise<void>;
+  fire(message: DueMessage, due: EngineHandlers['onTimer'], options?: FireOptions): Promise<void>;
 }
 
 export const createAwsTimers = (table: DynamoTable, records: Records, sqs: SQSClient, queueUrl: string): AwsTimers => {
   const { clock } = table;
-  const sendDueMessages = (messages: DueMessage[]): Promise<void> =>
+  const send = (messages: DueMessage[]): Promise<void> =>
     sendInBatches({ clock }, new Map([[queueUrl, messages]]), async (url, batch) => {
       const entries = batch.map((message, index) => ({
         Id: String(index),
         MessageBody: JSON.stringify(message),
-        DelaySeconds: Math.max(0, Math.ceil((message.due - clock.now()) / 1000)),
+        DelaySeconds: Math.max(0, Math.ceil(((message.at ?? message.due) - clock.now()) / 1000)),
       }));
       return (await sqs.send(new SendMessageBatchCommand({ QueueUrl: url, Entries: entries }))).Failed;
     });
+  let sweep: Promise<Sweep> | undefined;
   return {
-    sweep: async (until) => {
-      const shards = Array.from({ length: DUE_SHARDS }, (_, shard) =>
-        sweepShard(table, String(shard), until, sendDueMessages),
-      );
-      return (await Promise.all(shards)).reduce((sum, count) => sum + count, 0);
+    sweep: async (...args) => {
+      // Ingest sweeps nothing.
+      sweep ??= import('./sweep-due.ts').then(({ createSweep }) => createSweep(table, send, MAX_LATE_MS));
+      return (await sweep)(...args);
     },
-    scheduleSoonDue: (changes) => sendDueMessages(changes.flatMap((change) => pickSoonDue(change, clock.now()))),
-    fire: async ({ pk, sk, due }, hand) => {
+    scheduleSoonDue: (changes) => send(changes.flatMap((change) => pickSoonDue(change, clock.now()))),
+    fire: async ({ pk, sk, due, at = due }, hand, { isFirstReceive } = { isFirstReceive: false }) => {
       const early = due - clock.now();
       if (early > 0 && early <= MAX_EARLY_MS) await sleep(clock, early).done;
+      if (isFirstReceive && clock.now() - at > MAX_LATE_MS) return;
       const record = await records.get({ pk, sk });
       if (record?.due === due && due <= clock.now()) await hand(record);
     },
@@ -61,48 +62,3 @@ const pickSoonDue = ({ before, after }: RecordChange, now: number): DueMessage[]
 };
 
 const toDueMessage = ({ pk, sk }: Item, due: number): DueMessage => ({ pk, sk, due });
-
-/**
- * An older timer already has a message. While the consumer is down, messages must not pile up, so every tenth sweep
- * resends.
- */
-const RESEND_AFTER_MS = 120_000;
-const isLateSweepMinute = (now: number): boolean => Math.floor(now / 60_000) % 10 === 0;
-
-/** A request waiting for a connection uses up its timeout: 100 messages are ten requests. */
-const SEND_CONCURRENCY = 100;
-
-const sweepShard = async (
-  table: DynamoTable,
-  shard: string,
-  until: number,
-  send: (messages: DueMessage[]) => Promise<void>,
-): Promise<number> => {
-  let swept = 0;
-  let start: Attributes | undefined;
-  do {
-    const { items, next } = await queryDuePage(table, shard, until, start);
-    const now = table.clock.now();
-    const sent = items.filter(({ due }) => due > now - RESEND_AFTER_MS || isLateSweepMinute(now));
-    for (const some of splitIntoChunks(sent, SEND_CONCURRENCY)) await send(some);
-    swept += sent.length;
-    start = next;
-  } while (start);
-  return swept;
-};
-
-const queryDuePage = async (table: DynamoTable, shard: string, until: number, start: Attributes | undefined) => {
-  const { Items: items = [], LastEvaluatedKey: next } = await mapAwsErrors(
-    table.dynamo.send(
-      new QueryCommand({
-        TableName: table.name,
-        IndexName: 'due',
-        KeyConditionExpression: '#shard = :shard AND #due <= :until',
-        ExpressionAttributeNames: { '#shard': 'dueShard', '#due': 'due' },
-        ExpressionAttributeValues: { ':shard': { S: shard }, ':until': { N: String(until) } },
-        ExclusiveStartKey: start,
-      }),
-    ),
-  );
-  return { items: items.map(({ pk, sk, due }) => ({ pk: pk?.S ?? '', sk: sk?.S ?? '', due: Number(due?.N) })), next };
-};

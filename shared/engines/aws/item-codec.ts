@@ -70,7 +70,7 @@ export const LIST_ATTRIBUTES = { pk: 'lp', sk: 'ls' } as const;
 const isIndexField = (field: string): field is keyof typeof INDEX_ATTRIBUTES => Object.hasOwn(INDEX_ATTRIBUTES, field);
 
 /** The due-index is read shard by shard; a record stays in its shard. */
-export const DUE_SHARDS = 16;
+export const DUE_SHARDS = 64;
 
 /**
  * A partition takes 1,000 write units a second. The places of an index are spread over four each, so that a busy agent has
