@@ -63,6 +63,7 @@ const DISPATCH_ACCESS: FunctionAccess = {
   delayQueue: ['SendMessage'],
   bus: ['PutEvents'],
   content: [...CONTENT_ACTIONS, 'DeleteObjectTagging'],
+  failures: ['PutObject'],
 };
 
 /** `claims`, `tasks` and `inbox` use 80 MB after load: too close to 128 MB. */
@@ -185,7 +186,7 @@ export const FUNCTIONS = {
   replay: {
     memoryMB: 256,
     timeoutS: 300,
-    access: { ...DISPATCH_ACCESS, failures: ['GetObject', 'DeleteObject'] },
+    access: { ...DISPATCH_ACCESS, failures: ['GetObject', 'PutObject', 'DeleteObject'] },
   },
   // Files that are in its bundle.
   console: { memoryMB: 128, timeoutS: HTTP_TIMEOUT_S, access: {} },

@@ -90,8 +90,8 @@ export const createParley = (scope: Construct, props: ParleyStackProps): ParleyP
     enabled,
   });
   addSchedule(functions.replay, {
-    description: 'Plays back what the stream gave up, which is mostly nothing',
-    every: Duration.hours(1),
+    description: 'Plays back what was put aside, which is mostly nothing',
+    every: Duration.minutes(5),
     enabled,
   });
   const { buses, key } = resources;

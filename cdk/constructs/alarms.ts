@@ -22,6 +22,7 @@ import {
 } from './aws-metrics.ts';
 import { METRIC_PERIOD } from './metric-period.ts';
 import {
+  buildChangesPutAsideMetric,
   buildInboxDepthMetric,
   buildReadLatencyMetric,
   buildUnpublishedEventMetrics,
@@ -100,8 +101,11 @@ const buildAlarmRules = (watched: MonitoredResources, { alarms, stage }: AwsConf
     },
     {
       runbookAnchor: 'stream-failures',
-      description: 'Changes failed ten times. They are in the failure bucket until they are replayed.',
-      metrics: combineMetrics('SUM', 'records given up', buildFailedRecordMetrics(watched)),
+      description: 'Changes were put aside. They are in the failure bucket until they are replayed.',
+      metrics: combineMetrics('SUM', 'records put aside', [
+        ...buildFailedRecordMetrics(watched),
+        buildChangesPutAsideMetric(stage),
+      ]),
       minimum: 1,
     },
     {

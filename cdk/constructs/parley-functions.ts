@@ -36,6 +36,7 @@ export const createFunctions = (
       resources,
       hasAlias: aws.canary && HTTP_FUNCTIONS.has(name),
     });
+  const failures = { FAILURE_BUCKET_NAME: resources.failures.bucketName };
   return {
     ingest: createFunction('ingest'),
     claims: createFunction('claims'),
@@ -48,11 +49,11 @@ export const createFunctions = (
     turns: createFunction('turns'),
     mcp: createFunction('mcp'),
     api: createFunction('api'),
-    dispatch: createFunction('dispatch'),
+    dispatch: createFunction('dispatch', failures),
     sweep: createFunction('sweep'),
     due: createFunction('due'),
     'dead-letters': createFunction('dead-letters'),
-    replay: createFunction('replay', { FAILURE_BUCKET_NAME: resources.failures.bucketName }),
+    replay: createFunction('replay', failures),
     console: createFunction('console'),
     'admin-key': createFunction('admin-key'),
   };

@@ -5,7 +5,7 @@ import { METRIC_PERIOD } from './metric-period.ts';
 
 export const METRIC_NAMESPACE = 'Parley';
 
-type ParleyMetricName = 'ChangesDispatched' | 'EventsNotPublished' | 'DueSwept' | MetricName;
+type ParleyMetricName = 'ChangesDispatched' | 'ChangesPutAside' | 'EventsNotPublished' | 'DueSwept' | MetricName;
 
 type MetricService = FunctionName | typeof METRICS_SERVICE;
 
@@ -32,6 +32,9 @@ export const buildTaskCountMetrics = (stage: string): IMetric[] =>
 
 export const buildChangesDispatchedMetric = (stage: string): IMetric =>
   buildParleyMetric(stage, 'dispatch', 'ChangesDispatched');
+
+export const buildChangesPutAsideMetric = (stage: string): IMetric =>
+  buildParleyMetric(stage, 'dispatch', 'ChangesPutAside');
 
 /** These two functions execute effects and therefore publish events. */
 export const buildUnpublishedEventMetrics = (stage: string): IMetric[] =>

@@ -7,6 +7,9 @@ import { CHANGE_FEED_KINDS } from '../../shared/effects/record-definitions.ts';
 import { getObjectsArn } from './grant-access.ts';
 import type { ParleyFunction } from './parley-function.ts';
 
+/** With the pauses that `dispatch` makes, some twelve hours. */
+const MAX_ATTEMPTS = 1000;
+
 export interface StreamMappingProps {
   table: Table;
   failures: Bucket;
@@ -14,7 +17,10 @@ export interface StreamMappingProps {
   withMetrics: boolean;
 }
 
-/** A failing record blocks its shard. So the batch is bisected, the record tried 10 times and stored for `replay`. */
+/**
+ * `dispatch` puts poison aside itself, so what fails here passes: it is tried for as long as the stream keeps it in order. A batch that
+ * ends the whole function is bisected, and its one bad record ends in the bucket.
+ */
 export const addStreamMapping = (
   dispatch: ParleyFunction,
   { table, failures, parallelism, withMetrics }: StreamMappingProps,
@@ -41,9 +47,8 @@ export const addStreamMapping = (
     parallelizationFactor: parallelism,
     reportBatchItemFailures: true,
     bisectBatchOnError: true,
-    retryAttempts: 10,
-    // The retention of DynamoDB streams.
-    maxRecordAge: Duration.days(1),
+    retryAttempts: MAX_ATTEMPTS,
+    maxRecordAge: Duration.hours(20),
     // Filtered records cause no invocation.
     filters: [FilterCriteria.filter({ dynamodb: { Keys: { sk: { S: FilterRule.or(...CHANGE_FEED_KINDS) } } } })],
     onFailure: { bind: () => ({ destination: failures.bucketArn }) },

@@ -1,8 +1,9 @@
-import type { DynamoDBBatchItemFailure, DynamoDBRecord } from 'aws-lambda';
+import type { DynamoDBRecord } from 'aws-lambda';
 import config from '../../parley.config.ts';
 import { buildBusName, listBusTypes } from '../../shared/config/bus-names.ts';
 import { toTracesUrl } from '../../shared/config/tracing-environment.ts';
 import { dispatchChanges } from '../../shared/effects/dispatcher.ts';
+import { isPassingFault } from '../../shared/engines/aws/aws-errors.ts';
 import type { PublishExternally } from '../../shared/engines/aws/dynamo-events.ts';
 import { createBusPublisher } from '../../shared/engines/aws/event-bridge-publisher.ts';
 import { SpanExporter } from '../../shared/engines/outbound/span-exporter.ts';
@@ -50,29 +51,38 @@ const spans =
       });
 const deps = { ...base, spans };
 
+/** A record that was not carried out, or not even tried behind an earlier one of its key. */
+export interface UndoneRecord {
+  record: DynamoDBRecord;
+  /** Whether another attempt will fail as well. */
+  isPoison: boolean;
+}
+
 /**
  * All at once where that works, so that events and messages go in batches. Where it does not, record by record, so that one
- * which cannot be carried out holds up nothing but its own later ones. Says which failed, the first of them first: the stream
- * comes back from there.
+ * which cannot be carried out holds up nothing but, for a passing fault, its own later ones. In the order of the records.
  */
-export const dispatchStreamRecords = async (records: DynamoDBRecord[]): Promise<DynamoDBBatchItemFailure[]> => {
+export const dispatchStreamRecords = async (records: DynamoDBRecord[]): Promise<UndoneRecord[]> => {
   try {
-    await dispatchOne(records);
+    await dispatchTogether(records);
     return [];
   } catch (error) {
     logger.warn('stream batch failed, retrying one by one', { records: records.length, error: String(error) });
   }
-  const byRecord = [...Map.groupBy(records, ({ dynamodb }) => JSON.stringify(dynamodb?.Keys)).values()];
-  const failed = (await Promise.all(byRecord.map(findFirstFailure))).filter((record) => record !== undefined);
-  return records
-    .filter((record) => failed.includes(record))
-    .slice(0, 1)
-    .map(({ dynamodb }) => ({ itemIdentifier: dynamodb?.SequenceNumber ?? '' }));
+  const byKey = [...Map.groupBy(records, ({ dynamodb }) => JSON.stringify(dynamodb?.Keys)).values()];
+  const undone = new Map((await Promise.all(byKey.map(dispatchInTurn))).flat().map((one) => [one.record, one]));
+  return records.flatMap((record) => undone.get(record) ?? []);
 };
 
-const dispatchOne = async (records: DynamoDBRecord[]): Promise<void> => {
+/** A task's message that its write has sent is not sent again when SQS would no longer know it as the same. */
+const SEND_WITHIN_MS = 4 * 60_000;
+
+const dispatchTogether = async (records: DynamoDBRecord[]): Promise<void> => {
   const changes = records.flatMap(({ dynamodb = {} }) => engine.decodeStreamRecord(dynamodb));
-  await Promise.all([dispatchChanges(deps, changes), engine.timers.scheduleSoonDue(changes)]);
+  await Promise.all([
+    dispatchChanges(deps, changes, { sendWithinMs: SEND_WITHIN_MS }),
+    engine.timers.scheduleSoonDue(changes),
+  ]);
   publishCounts({ ChangesDispatched: changes.length });
   await flushMetrics();
   await Promise.all([...listProjectsToRollUp(changes).map(rollUp), spans?.flush()]);
@@ -87,18 +97,21 @@ const rollUp = async (project: string): Promise<void> => {
   }
 };
 
-const findFirstFailure = async (records: DynamoDBRecord[]): Promise<DynamoDBRecord | undefined> => {
-  for (const record of records) {
+const dispatchInTurn = async (records: DynamoDBRecord[]): Promise<UndoneRecord[]> => {
+  const undone: UndoneRecord[] = [];
+  for (const [at, record] of records.entries()) {
     try {
-      await dispatchOne([record]);
+      await dispatchTogether([record]);
     } catch (error) {
+      const isPoison = !isPassingFault(error);
       const { Keys: keys, SequenceNumber: sequence } = record.dynamodb ?? {};
-      const about = { record: keys?.pk?.S, ...getChangeLogFields(record), sequence };
+      const about = { record: keys?.pk?.S, ...getChangeLogFields(record), sequence, isPoison };
       logger.error('change dispatch failed', { ...about, error: String(error) });
-      return record;
+      if (!isPoison) return [...undone, ...records.slice(at).map((later) => ({ record: later, isPoison }))];
+      undone.push({ record, isPoison });
     }
   }
-  return undefined;
+  return undone;
 };
 
 /** What cannot even be read is known by its key alone. */

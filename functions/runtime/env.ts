@@ -14,4 +14,5 @@ export const FunctionEnv = z.object({
 });
 export type FunctionEnv = z.output<typeof FunctionEnv>;
 
-export const ReplayEnv = FunctionEnv.extend({ FAILURE_BUCKET_NAME: z.string().min(1) });
+/** Of the functions that put changes aside, or play them back. */
+export const StreamEnv = FunctionEnv.extend({ FAILURE_BUCKET_NAME: z.string().min(1) });

@@ -10,14 +10,30 @@ import { computeEffects } from './record-handlers.ts';
 import { recordSpans } from './record-spans.ts';
 import { recordChangeLag, recordTaskMetrics } from './record-task-metrics.ts';
 
+interface DispatchOptions {
+  /** What a write has put into a queue itself is left to the timer of its task when the change is older. */
+  sendWithinMs?: number;
+}
+
 /** Idempotent. */
-export const dispatchChanges = async (deps: Deps, changes: RecordChange[]): Promise<void> => {
-  const effects = changes.flatMap(computeEffects);
+export const dispatchChanges = async (
+  deps: Deps,
+  changes: RecordChange[],
+  { sendWithinMs = Infinity }: DispatchOptions = {},
+): Promise<void> => {
+  const since = deps.clock.now() - sendWithinMs;
+  const effects = changes.flatMap((change) =>
+    (change.after?.at ?? Infinity) >= since ? computeEffects(change) : computeEffects(change).filter(isNotSentEagerly),
+  );
   await executeEffects(deps, await expandForRelay(deps, effects));
   for (const effect of effects) if (effect.kind === 'publish') recordTaskMetrics(deps, effect.event);
   recordSpans(deps, changes);
   recordChangeLag(deps, changes);
 };
+
+/** Messages for NATS come from the change feed alone. */
+const isNotSentEagerly = (effect: Effect): boolean =>
+  effect.kind !== 'enqueue' || effect.message.queueKey.kind === 'relay';
 
 /** Effects for agents on NATS become queue messages of the relay, in the order of their changes. */
 const expandForRelay = async (deps: Deps, effects: Effect[]): Promise<ExecutableEffect[]> => {

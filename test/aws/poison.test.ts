@@ -4,6 +4,7 @@ import { after, describe, it } from 'node:test';
 import { z } from 'zod';
 import { taskRef } from '../../shared/model/task.ts';
 import { eventually } from '../support/eventually.ts';
+import { isLong } from '../support/scale.ts';
 import { broken, by } from './faults.ts';
 import { runParley } from './running-parley.ts';
 
@@ -35,6 +36,44 @@ const poison = async (): Promise<string> => {
   const item = { pk: { S: pk }, sk: { S: sk }, v: { N: '1' }, at: { N: '1' }, error: { S: 'this is no JSON' } };
   await parley.aws('dynamodb', 'PutItem', { TableName: parley.table, Item: item });
   return id;
+};
+
+/** As the stream brings it. */
+const streamRecord = (id: string, image: object, ageS = 0) => {
+  const { pk, sk } = taskRef('default', id);
+  const Keys = { pk: { S: pk }, sk: { S: sk } };
+  const ApproximateCreationDateTime = Math.floor(Date.now() / 1000) - ageS;
+  return { dynamodb: { ApproximateCreationDateTime, Keys, NewImage: { ...image, ...Keys }, SequenceNumber: id } };
+};
+
+const poisonRecord = (ageS = 0) => streamRecord(randomUUID(), { v: { N: '1' }, error: { S: 'this is no JSON' } }, ageS);
+
+const Stored = z.object({ Item: z.looseObject({}) });
+
+/** Of a task that waits. */
+const goodRecord = async () => {
+  const tim = await parley.agent(`tim-${randomUUID()}`, {});
+  const lance = await parley.agent(`lance-${randomUUID()}`, { domains: ['home'] });
+  const id = await tim.request({ to: lance.id, payload: { task: 'home.status' } });
+  const { pk, sk } = taskRef('default', id);
+  const Key = { pk: { S: pk }, sk: { S: sk } };
+  const { Item } = Stored.parse(await parley.aws('dynamodb', 'GetItem', { TableName: parley.table, Key }));
+  return streamRecord(id, Item);
+};
+
+type StreamRecord = ReturnType<typeof streamRecord>;
+const numbers = (records: StreamRecord[]) => records.map(({ dynamodb }) => dynamodb.SequenceNumber);
+
+const dispatched = async (Records: StreamRecord[]): Promise<string[]> => {
+  const Answer = z.object({ batchItemFailures: z.array(z.object({ itemIdentifier: z.string() })) });
+  const { batchItemFailures } = Answer.parse(await parley.ask('dispatch', { Records }));
+  return batchItemFailures.map(({ itemIdentifier }) => itemIdentifier);
+};
+
+const numbersIn = (body: string): string[] => numbers(JSON.parse(JSON.parse(body).payload).Records);
+
+const putAside = async (name: string, Records: StreamRecord[]): Promise<void> => {
+  await parley.s3('PUT', `/${parley.failures}/${name}`, JSON.stringify({ payload: JSON.stringify({ Records }) }));
 };
 
 const rewriteAsObject = async (key: string): Promise<void> => {
@@ -72,6 +111,57 @@ describe('a record that cannot be carried out', { concurrency: 1 }, () => {
     const outcome = Replayed.parse(await parley.ask('replay', { prefix: key }));
     assert.deepEqual(outcome, { replayed: 0, failed: 1 });
     assert.ok((await given()).some((object) => object.key === key));
+  });
+
+  it('is put aside alone, at once, where others of its batch are carried out', async () => {
+    const [good, bad, last] = [await goodRecord(), poisonRecord(), await goodRecord()];
+    assert.deepEqual(await dispatched([good, bad, last]), []);
+    const [number = ''] = numbers([bad]);
+    const objects = (await given()).filter(({ body }) => body.includes(number));
+    assert.deepEqual(
+      objects.map(({ body }) => numbersIn(body)),
+      [[number]],
+    );
+  });
+
+  it('comes again in its order for some minutes where none of its batch can be carried out, and then is put aside', async () => {
+    const young = [poisonRecord(), poisonRecord()];
+    assert.deepEqual(await dispatched(young), numbers(young).slice(0, 1));
+    const old = [poisonRecord(310), poisonRecord(310)];
+    assert.deepEqual(await dispatched(old), []);
+    const bodies = (await given()).map(({ body }) => numbersIn(body));
+    assert.ok(bodies.some((one) => one.join() === numbers(old).join()));
+    assert.ok(!bodies.flat().some((number) => numbers(young).includes(number)));
+  });
+
+  it('comes again in its order for as long as what it needs is not there', async () => {
+    const [first, second] = [await goodRecord(), await goodRecord()];
+    const fault = broken(parley, by('dispatch', 'UpdateItem'));
+    assert.deepEqual(await dispatched([first, second]), numbers([first]));
+    fault.end();
+    assert.deepEqual(await dispatched([first, second]), []);
+  });
+
+  it('stays alone of a batch that is played back', async () => {
+    const [good, bad] = [await goodRecord(), poisonRecord()];
+    await putAside('half', [good, bad]);
+    assert.deepEqual(Replayed.parse(await parley.ask('replay', { prefix: 'half' })), { replayed: 0, failed: 1 });
+    const [left] = (await given()).filter(({ key }) => key === 'half');
+    assert.deepEqual(numbersIn(left?.body ?? ''), numbers([bad]));
+  });
+
+  it('is one of many that are played back in one go, object by object', async (t) => {
+    const [OBJECTS, RECORDS] = isLong ? [100, 100] : [20, 20];
+    const good = await goodRecord();
+    for (let object = 0; object < OBJECTS; object++) {
+      const records = Array.from({ length: RECORDS }, () => streamRecord(randomUUID(), good.dynamodb.NewImage));
+      await putAside(`many/${object}`, records);
+    }
+    const begun = performance.now();
+    const outcome = Replayed.parse(await parley.ask('replay', { prefix: 'many/' }));
+    const perMinute = (OBJECTS * RECORDS * 60_000) / (performance.now() - begun);
+    t.diagnostic(`${Math.round(perMinute)} records a minute on this machine`);
+    assert.deepEqual(outcome, { replayed: OBJECTS, failed: 0 });
   });
 
   for (const [owner, form, rewrite] of BATCHES) {

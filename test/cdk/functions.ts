@@ -108,12 +108,12 @@ describe('functions', () => {
     return { id: Arn, every: properties.ScheduleExpression, FunctionName, Timeout, Input, RetryPolicy };
   });
 
-  it('include a sweep every minute, which ends before the next, and a replay every hour', () => {
+  it('include a sweep every minute, which ends before the next, and a replay every five minutes', () => {
     assert.deepEqual(
       scheduled.map(({ FunctionName, every }) => [FunctionName, every]),
       [
         ['parley-test-sweep', 'rate(1 minute)'],
-        ['parley-test-replay', 'rate(1 hour)'],
+        ['parley-test-replay', 'rate(5 minutes)'],
       ],
     );
     assert.ok((scheduled[0]?.Timeout ?? Number.NaN) < 60);

@@ -35,9 +35,9 @@ describe('the stream', () => {
     assert.equal(mapping.StartingPosition, 'TRIM_HORIZON');
   });
 
-  it('gives a bad record up after ten attempts, alone, into the failure bucket', () => {
-    assert.equal(mapping.MaximumRetryAttempts, 10);
-    assert.equal(mapping.MaximumRecordAgeInSeconds, 24 * 60 * 60);
+  it('tries what fails in its order for hours, and gives a record up that ends the function each time, alone, into the failure bucket', () => {
+    assert.equal(mapping.MaximumRetryAttempts, 1000);
+    assert.equal(mapping.MaximumRecordAgeInSeconds, 20 * 60 * 60);
     assert.equal(mapping.BisectBatchOnFunctionError, true);
     assert.deepEqual(mapping.FunctionResponseTypes, ['ReportBatchItemFailures']);
     const buckets = usual.all('AWS::S3::Bucket', z.unknown()).map(({ id }) => id);

@@ -43,6 +43,22 @@ const isTransient = (error: unknown): boolean => {
   return TRANSIENT.has(error.name) || isServerFault || isNetwork;
 };
 
+/** What a service says of the data of a call. All else that it refuses is about its state, or about access to it. */
+const ABOUT_DATA = new Set([
+  'ValidationException',
+  'SerializationException',
+  'InvalidMessageContents',
+  'BatchRequestTooLong',
+  'InvalidParameterValue',
+]);
+
+/** Whether the same may work later, when a service has recovered or somebody has mended what it needs. */
+export const isPassingFault = (error: unknown): boolean => {
+  if (error instanceof ParleyError) return error.retryable;
+  if (!(error instanceof Error)) return false;
+  return isTransient(error) || ('$metadata' in error && !ABOUT_DATA.has(error.name));
+};
+
 /** DynamoDB's answer to an update of a path inside a missing map. */
 export const isMissingMapError = (error: unknown): boolean =>
   error instanceof Error && error.name === 'ValidationException' && error.message.includes('document path');

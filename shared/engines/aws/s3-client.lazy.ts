@@ -3,6 +3,7 @@ export {
   DeleteObjectCommand,
   DeleteObjectTaggingCommand,
   GetObjectCommand,
+  ListObjectsV2Command,
   PutObjectCommand,
   S3Client,
 } from '@aws-sdk/client-s3';
