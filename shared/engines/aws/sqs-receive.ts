@@ -92,7 +92,7 @@ const receiveMessages = async (
         { abortSignal, requestTimeout: seconds * 1000 + ANSWER_MS },
       ),
     );
-    return messages.map((message) => decodeMessage(queueKey, message));
+    return messages.map((message) => decodeMessage(queueKey, message)).toSorted(compareQueuedAt);
   };
   if (waitSeconds === 0 || signal === undefined) return ask(waitSeconds);
   try {
@@ -102,6 +102,9 @@ const receiveMessages = async (
     return ask(0);
   }
 };
+
+/** SQS keeps the order of a group, which is a task, and gives groups in any. */
+const compareQueuedAt = (a: ReceivedMessage, b: ReceivedMessage): number => (a.at ?? 0) - (b.at ?? 0);
 
 const decodeMessage = (
   queueKey: QueueKey,
