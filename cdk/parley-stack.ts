@@ -171,7 +171,13 @@ const createResources = (scope: Construct, props: ParleyStackProps, onAws: boole
   const keep = isKept(props);
   const removal = keep ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY;
   return {
-    table: createParleyTable(scope, { removal, protect: keep, key, maxUnits: aws.maxTableUnits }),
+    table: createParleyTable(scope, {
+      removal,
+      protect: keep,
+      key,
+      maxUnits: aws.maxTableUnits,
+      warmUnits: aws.warmThroughput,
+    }),
     queues: new TaskQueues(scope, 'Lanes', { config, stage, key }),
     delayQueue: new DelayQueue(scope, 'Delay', { stage, key }),
     buses: createEventBuses(scope, {

@@ -16,7 +16,14 @@ export interface TableProps {
   removal: RemovalPolicy;
   protect: boolean;
   key?: IKey;
-  maxUnits?: { reads: number; writes: number } | undefined;
+  maxUnits?: TableUnits | undefined;
+  warmUnits?: TableUnits | undefined;
+}
+
+/** A second. */
+interface TableUnits {
+  reads: number;
+  writes: number;
 }
 
 interface IndexKeys {
@@ -37,7 +44,17 @@ const INDEX_KEYS: Record<TableIndexName, IndexKeys> = {
   due: { partition: 'dueShard', sort: { name: 'due', type: AttributeType.NUMBER } },
 };
 
-export const createParleyTable = (scope: Construct, { removal, protect, key, maxUnits }: TableProps): Table => {
+export const createParleyTable = (
+  scope: Construct,
+  { removal, protect, key, maxUnits, warmUnits }: TableProps,
+): Table => {
+  // An index that throttles throttles the table.
+  const throughput = {
+    ...(maxUnits && { maxReadRequestUnits: maxUnits.reads, maxWriteRequestUnits: maxUnits.writes }),
+    ...(warmUnits && {
+      warmThroughput: { readUnitsPerSecond: warmUnits.reads, writeUnitsPerSecond: warmUnits.writes },
+    }),
+  };
   const table = new Table(scope, 'Table', {
     partitionKey: { name: 'pk', type: AttributeType.STRING },
     sortKey: { name: 'sk', type: AttributeType.STRING },
@@ -45,7 +62,7 @@ export const createParleyTable = (scope: Construct, { removal, protect, key, max
     timeToLiveAttribute: 'ttl',
     stream: StreamViewType.NEW_AND_OLD_IMAGES,
     pointInTimeRecoverySpecification: { pointInTimeRecoveryEnabled: true },
-    ...(maxUnits && { maxReadRequestUnits: maxUnits.reads, maxWriteRequestUnits: maxUnits.writes }),
+    ...throughput,
     deletionProtection: protect,
     removalPolicy: removal,
     ...(key ? { encryption: TableEncryption.CUSTOMER_MANAGED, encryptionKey: key } : {}),
@@ -55,7 +72,7 @@ export const createParleyTable = (scope: Construct, { removal, protect, key, max
       indexName,
       partitionKey: { name: partition, type: AttributeType.STRING },
       sortKey: sort,
-      ...(maxUnits && { maxReadRequestUnits: maxUnits.reads, maxWriteRequestUnits: maxUnits.writes }),
+      ...throughput,
       ...(attributes
         ? { projectionType: ProjectionType.INCLUDE, nonKeyAttributes: [...attributes] }
         : { projectionType: ProjectionType.KEYS_ONLY }),

@@ -76,6 +76,15 @@ export const AwsConfig = z.strictObject({
     .describe(
       'The most read and write units per second of the table and of each of its indexes: what a flood can cost is bounded. Beyond, calls fail with 503. By default as much as the account allows.',
     ),
+  warmThroughput: z
+    .strictObject({
+      reads: positive.min(12_000).describe('Read units per second.'),
+      writes: positive.min(4000).describe('Write units per second.'),
+    })
+    .optional()
+    .describe(
+      'What the table and each of its indexes can take at once. A new table takes 12,000 and 4,000, and grows with its load. AWS charges what is above once, when it is set.',
+    ),
   longPollSlots: positive
     .default(100)
     .describe('How many calls of each project may wait. Each occupies a function, and a new account has 10.'),

@@ -86,6 +86,23 @@ describe('the table', () => {
     for (const units of unitsOf({})) assert.equal(units, undefined);
   });
 
+  it('is as warm as the configuration says, in each of its indexes', () => {
+    const Warm = z.object({ ReadUnitsPerSecond: z.number(), WriteUnitsPerSecond: z.number() }).optional();
+    const Throughput = z.object({
+      WarmThroughput: Warm,
+      GlobalSecondaryIndexes: z.array(z.object({ WarmThroughput: Warm })),
+    });
+    const warmthOf = (aws: Parameters<typeof synthesized>[0]) =>
+      synthesized(aws)
+        .all('AWS::DynamoDB::Table', Throughput)
+        .flatMap(({ properties }) => [properties, ...properties.GlobalSecondaryIndexes])
+        .map(({ WarmThroughput }) => WarmThroughput);
+    const warm = warmthOf({ warmThroughput: { reads: 40_000, writes: 20_000 } });
+    assert.ok(warm.length > 1);
+    for (const units of warm) assert.deepEqual(units, { ReadUnitsPerSecond: 40_000, WriteUnitsPerSecond: 20_000 });
+    for (const units of warmthOf({})) assert.equal(units, undefined);
+  });
+
   it('can be restored, and is protected from deletion', () => {
     assert.equal(table.properties.PointInTimeRecoverySpecification.PointInTimeRecoveryEnabled, true);
     assert.equal(table.properties.DeletionProtectionEnabled, true);
