@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { describe, it } from 'node:test';
 import { listingRef } from '../../shared/model/task-listing.ts';
 import type { TestAgent } from '../support/api.ts';
@@ -64,5 +66,23 @@ describe('The tasks of an A2A client on one machine', () => {
     const later = await send(client);
     await parley.restart();
     assert.deepEqual(await list(client), { ids: [later], states: ['SUBMITTED'], totalSize: 1 });
+  });
+
+  it('of format 9, which stored a record for each place in the list, are listed once after the migration', async (t) => {
+    const parley = await testParley(t);
+    const client = await parley.agent('client', { dialect: 'a2a', capabilities: [] });
+    await parley.agent('worker', { capabilities: [] });
+    const id = await send(client);
+    await parley.parley.stop();
+    const sql = new DatabaseSync(join(parley.dir, 'parley.db'));
+    const { pk } = listingRef('default', id);
+    const listing = { pk, sk: 'listing', project: 'default', id, version: 1, status: 'TASK_STATE_SUBMITTED' };
+    const body = JSON.stringify({ ...listing, requester: 'client', conversation: 'one', changedAt: 1, v: 1, at: 1 });
+    sql.prepare("INSERT INTO records (pk, sk, body) VALUES (?, 'listing', ?)").run(pk, body);
+    sql.exec('DELETE FROM listed; PRAGMA user_version = 9');
+    sql.close();
+    await parley.restart();
+    assert.deepEqual(await list(client), { ids: [id], states: ['SUBMITTED'], totalSize: 1 });
+    assert.equal(await parley.parley.deps.records.get(listingRef('default', id)), undefined);
   });
 });
