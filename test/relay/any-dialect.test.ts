@@ -5,6 +5,7 @@ import { jetstream } from '@nats-io/jetstream';
 import { eventually } from '../support/eventually.ts';
 import { graphOf } from '../support/graphs.ts';
 import { mrMessage } from '../support/message-routing.ts';
+import { otlpReceiver } from '../support/otlp-receiver.ts';
 import { inboxOf, nextOf, relaySite, SITE_CONFIG } from '../support/relay-site.ts';
 import { tfRequest } from '../support/task-format.ts';
 
@@ -36,7 +37,9 @@ describe('an agent of any dialect with a NATS client', () => {
   });
 
   it('is given the trace of a task in headers, and it goes on with what the agent asks for as a part of it', async (t) => {
-    const site = await relaySite(t);
+    const collector = await otlpReceiver(t);
+    const tracing = { ...SITE_CONFIG.tracing, endpoint: collector.url };
+    const site = await relaySite(t, { config: { ...SITE_CONFIG, tracing } });
     const tim = await site.agent('tim', { dialect: 'task-format' });
     await site.agent('cook', { dialect: 'message-routing', transport: 'nats' });
     await site.agent('lance', { dialect: 'round-table', transport: 'nats' });
@@ -58,6 +61,16 @@ describe('an agent of any dialect with a NATS client', () => {
       assert.equal(told('traceparent')?.split('-')[1], traceId);
       assert.deepEqual([told('tracestate'), told('baggage')], ['vendor=1', 'tenant=blue']);
     }
+    const [first, second] = await eventually(() => {
+      const sent = collector.spans.filter(({ name }) => name.startsWith('send '));
+      assert.equal(sent.length, 2);
+      return sent;
+    });
+    assert.deepEqual(
+      [first?.traceId, first?.parentSpanId, second?.traceId, second?.parentSpanId],
+      [traceId, 'b7ad6b7169203331', traceId, first?.spanId],
+    );
+    assert.equal(first?.traceState, 'vendor=1');
   });
 
   it('is handed the results of what its task waited for', async (t) => {
