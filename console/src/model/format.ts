@@ -12,6 +12,12 @@ export const formatDuration = (ms: number): string => {
   return `${Math.floor(ms / DAY)} d ${Math.round((ms % DAY) / HOUR)} h`;
 };
 
+/** One unit, for the ticks of an axis: they stand at round numbers of milliseconds. */
+export const formatAxis = (ms: number): string => {
+  if (ms < 1000) return `${ms} ms`;
+  return ms < 10 * MINUTE ? `${Number((ms / 1000).toFixed(1))} s` : `${Number((ms / MINUTE).toFixed(1))} min`;
+};
+
 /** One unit: what a row has room for. */
 export const formatAge = (ms: number): string => {
   const size = Math.max(0, ms);

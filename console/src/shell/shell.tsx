@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
-import { isGone } from '../api/call.ts';
+import { isGone, isOwnKey } from '../api/call.ts';
 import { followEvents, isLive } from '../api/event-stream.ts';
 import { formatBounded } from '../model/format.ts';
 import { href, place, steps } from '../state/router.ts';
@@ -51,7 +51,7 @@ const Foot = () => (
     <p class="identity">
       <Icon name="key" size={14} />
       <span class="grow" title={`Project ${identity.value?.project}`}>
-        {identity.value?.agent ?? identity.value?.name ?? 'operator'} · {identity.value?.project}
+        {identity.value?.agent ?? (isOwnKey() ? 'operator' : identity.value?.name)} · {identity.value?.project}
         {!canOperate.value && ' · reads only'}
       </span>
     </p>

@@ -16,6 +16,8 @@ interface ChartProps {
   times: number[];
   series: Series[];
   format?: (value: number) => string;
+  /** Beside the chart, where there is room for little. */
+  formatTick?: (value: number) => string;
   height?: number;
   /** Of the scale. */
   least?: number;
@@ -31,7 +33,8 @@ const readColor = (name: string): string => {
 };
 
 /** Lines over time, drawn once and then only given new numbers. */
-export const Chart = ({ title, times, series, format = String, height = 180, least = 4 }: ChartProps) => {
+export const Chart = ({ title, times, series, format = String, formatTick = format, ...size }: ChartProps) => {
+  const { height = 180, least = 4 } = size;
   const element = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | undefined>(undefined);
   const dark = isDark.value;
@@ -45,13 +48,13 @@ export const Chart = ({ title, times, series, format = String, height = 180, lea
       {
         width: box.clientWidth || 300,
         height,
-        padding: [8, 8, 0, 0],
+        padding: [8, 20, 0, 0],
         cursor: { drag: { x: false, y: false }, points: { size: 6 } },
         legend: { live: true },
         scales: { y: { range: (_plot, _min, max) => [0, Math.max(least, (max ?? 0) * 1.1)] } },
         axes: [
           { ...axis, space: 60, values: '{HH}:{mm}' },
-          { ...axis, size: 56, values: (_plot, splits) => splits.map(format) },
+          { ...axis, size: 56, values: (_plot, splits) => splits.map(formatTick) },
         ],
         series: [
           { value: '{HH}:{mm}' },

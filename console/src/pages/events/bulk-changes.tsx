@@ -71,7 +71,7 @@ export const BulkChanges = () => {
               ),
           },
           { label: 'When', isNumber: true, show: ({ createdAt }) => <Time at={createdAt} /> },
-          ...(canOperate.value
+          ...(canOperate.value && operations.data.value?.some(({ status }) => status === 'running')
             ? [
                 {
                   label: 'Action',

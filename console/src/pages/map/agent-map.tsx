@@ -140,8 +140,13 @@ const Edge = ({ flow, places, share }: EdgeProps) => {
       {flow.perMinute > 0 && (
         <path class="pulse" d={path} style={{ animationDuration: `${Math.max(0.6, 3 - share * 2.4)}s` }} />
       )}
-      <text x={labelAt.x} y={labelAt.y - 6 - share * 3} text-anchor="middle">
-        {formatRate(flow.perMinute)}/min{flow.failed > 0 && ` · ${formatCount(flow.failed)} failed`}
+      <text
+        x={isForward ? Math.min(labelAt.x + 40, x2 - 10) : labelAt.x}
+        y={labelAt.y - 6 - share * 3}
+        text-anchor={isForward ? 'end' : 'middle'}
+      >
+        {formatRate(flow.perMinute)}/min
+        {flow.failed > 0 && <tspan class="failed">{` · ${formatCount(flow.failed)} failed`}</tspan>}
       </text>
     </g>
   );

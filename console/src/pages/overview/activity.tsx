@@ -1,5 +1,5 @@
 import { get } from '../../api/call.ts';
-import { formatCount, formatDuration } from '../../model/format.ts';
+import { formatAxis, formatCount, formatDuration } from '../../model/format.ts';
 import { type Statistics, type StatisticsAnswer, toStatistics } from '../../model/statistics.ts';
 import { useResource } from '../../state/resource.ts';
 import { href, params, setParams } from '../../state/router.ts';
@@ -58,6 +58,7 @@ const Charts = ({ statistics, window }: { statistics: Statistics; window: string
           title="Time to claim and to end"
           times={times}
           format={formatDuration}
+          formatTick={formatAxis}
           least={100}
           series={[
             { label: 'Claim, half', color: '--muted', values: claimP50 },

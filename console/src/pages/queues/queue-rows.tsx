@@ -53,10 +53,10 @@ export const QueueTable = ({ queues, reload, isBrief = false }: QueueTableProps)
         <tr>
           <th>Queue</th>
           <th class="num">Waiting</th>
-          <th>By priority</th>
+          <th class="wide-only">By priority</th>
           <th class="num">Oldest</th>
           <th class="num">In flight</th>
-          {!isBrief && <th class="num">Claims waiting</th>}
+          {!isBrief && <th class="num wide-only">Claims waiting</th>}
           {reload && <th>Action</th>}
         </tr>
       </thead>
@@ -77,14 +77,14 @@ export const QueueTable = ({ queues, reload, isBrief = false }: QueueTableProps)
                 )}
               </td>
               <td class="num">{formatBounded(queue.waiting)}</td>
-              <td>
+              <td class="wide-only">
                 <PriorityBar queue={queue} />
               </td>
               <td class="num">
                 <Oldest since={queue.oldestWaitingSince} />
               </td>
               <td class="num">{formatBounded(queue.inFlight)}</td>
-              {!isBrief && <td class="num">{queue.waitingClaims ?? <span class="muted">–</span>}</td>}
+              {!isBrief && <td class="num wide-only">{queue.waitingClaims ?? <span class="muted">–</span>}</td>}
               {reload && (
                 <td>
                   <QueueSwitch queue={queue} reload={reload} />

@@ -97,7 +97,7 @@ export const ScheduleDialog = ({ schedule, onClose }: ScheduleDialogProps) => {
             <button
               key={times}
               type="button"
-              class="chip"
+              class="chip plain"
               aria-pressed={cron.value === times}
               onClick={() => (cron.value = times)}
             >
