@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { ConnectionError, ParleyError, TaskFailed } from '../sdk/typescript/src/index.ts';
+import { ConnectionError, ParleyError, TaskFailed } from '../sdk/typescript/src/errors.ts';
 import { COMMON_OPTIONS, type Command, EXIT, ExitError, toParseOptions, UsageError } from './command.ts';
 import { formatCommandHelp, formatHelp } from './help.ts';
 import { Output } from './output.ts';
