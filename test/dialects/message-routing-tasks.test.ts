@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { ParleyError } from '../../shared/kernel/errors.ts';
 import { refusedWithoutTrace, settled } from '../http/refusal.ts';
 import { messageRouting, mrMessage, newMsgId, type Wire } from '../support/message-routing.ts';
+import { testParley } from '../support/test-parley.ts';
 import { start, wire } from './message-routing-pair.ts';
 
 const delegation = (dependencies: string[] = []): Wire =>
@@ -27,6 +29,36 @@ describe('Message Routing delegated task', () => {
     assert.equal(acknowledged.body.acknowledged, 1);
     assert.deepEqual(await coordinator.inbox(), []);
   });
+
+  for (const text of ['short', 'long'.repeat(1500)]) {
+    it(`reports on a task of ${text.length} characters under its short id, though its first request failed half-way`, async (t) => {
+      let isFailing = false;
+      const parley = await testParley(t, {
+        wrapPorts: (ports) => ({
+          ...ports,
+          records: {
+            ...ports.records,
+            create: (item, token) =>
+              isFailing && item.pk.includes('#short-id#')
+                ? Promise.reject(new ParleyError('storage_unavailable', 'as the test wanted it'))
+                : ports.records.create(item, token),
+          },
+        }),
+      });
+      const coordinator = await parley.agent('coordinator-main', messageRouting);
+      const coder = await parley.agent('coder-1', messageRouting);
+      const asked = mrMessage('task-delegation', 'coordinator-main', 'coder-1', { payload: { task: text } });
+      isFailing = true;
+      assert.equal((await coordinator.send(asked)).status, 503);
+      isFailing = false;
+      assert.ok((await coordinator.send(asked)).status < 300);
+      assert.equal((await coder.claim()).length, 1);
+      const { taskId } = (
+        await coder.send(mrMessage('result', 'coder-1', 'coordinator-main', { correlation_id: asked.msg_id }))
+      ).body;
+      assert.equal((await coordinator.task(taskId)).state, 'completed');
+    });
+  }
 
   it('accepts a result without a claim, and only from the recipient of the task', async (t) => {
     const { parley, coordinator, delegate, say } = await start(t);

@@ -90,10 +90,11 @@ export const createTask = async (
   const about = { project, dialect, request, input, trace, origin, requester: requester?.agent, limits };
   const open = buildTask(deps, about);
   const task = output ? toCompletedTask(open, output, deps.config.tasks.retentionMs) : await withTurn(deps, open);
-  const [created] = await Promise.all([
-    withBlobCleanup(deps.blobs, contents, () => writeTask(deps, task, origin, guard)),
-    putShortIds(deps, task, request),
-  ]);
+  const created = await withBlobCleanup(deps.blobs, contents, async () => {
+    // Without its short id, a task is handed out and can never be reported on: a crash in between must leave no task.
+    await putShortIds(deps, task, request);
+    return writeTask(deps, task, origin, guard);
+  });
   if (created.outcome === 'written') {
     if (!created.replayed) await enqueueEagerly(deps, { after: created.after });
     return { duplicate: false, task: created.after, notices: buildNotices(request, origin.destination, task) };
