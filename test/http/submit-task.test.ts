@@ -77,6 +77,9 @@ describe('POST /v1/tasks', () => {
     const post = (message: unknown) => () => orchestrator.call('POST', '/v1/tasks', message);
     await refusedWithoutTrace(parley, 400, 'invalid_message', post({ id: 'x', status: 'pending' }));
     await refusedWithoutTrace(parley, 400, 'invalid_message', post({ id: 'x', input: 1 }));
+    const signal = { signalId: 's', to: 'cook', type: 'blocked', payload: {} };
+    await refusedWithoutTrace(parley, 400, 'invalid_message', post(signal));
+    await refusedWithoutTrace(parley, 400, 'invalid_message', post({ ...tfRequest(), signalId: 's', to: 'cook' }));
     const reply = await refusedWithoutTrace(parley, 400, 'invalid_message', post({ colour: 'red' }));
     assert.deepEqual(reply.body.issues.map(({ path }: { path: string }) => path).sort(), ['id', 'payload', 'type']);
     assertRefused(await post(undefined)(), 400, 'invalid_request');

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { encodeOutcome, encodeReport } from '../../dialects/task-format/encode.ts';
+import { pickSchema, TaskRequest } from '../../dialects/task-format/schema.ts';
 import { taskFormatDialect } from '../../dialects/task-format/task-format.ts';
 import { resolveActor } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
@@ -93,8 +94,11 @@ export const taskRoutes: Route[] = [
       },
     },
     handle: async ({ deps, caller, query, body, signed, trace, request, longPoll }) => {
-      if (body.status !== undefined || (body.input !== undefined && body.type === undefined)) {
-        throw new ParleyError('invalid_message', 'This call takes requests. Responses and answers go to /v1/messages.');
+      if (pickSchema(body) !== TaskRequest || body.status !== undefined) {
+        throw new ParleyError(
+          'invalid_message',
+          'This call takes requests. Responses, answers and signals go to /v1/messages.',
+        );
       }
       const signal = longPoll.startWait(query.wait);
       const { taskId: id, notices } = await ingestMessage(
