@@ -7,11 +7,13 @@ import { RECORDS } from '../../shared/effects/record-definitions.ts';
 import { FIRST_FORMAT } from '../../shared/engines/embedded/sql-schema.ts';
 import type { Deps } from '../../shared/identity/deps.ts';
 import type { HistoryEntry } from '../../shared/model/history.ts';
+import { taskRef } from '../../shared/model/task.ts';
 import type { Key } from '../../shared/ports/records.ts';
 import { depsOn, engineOn, startTable, TABLE } from '../aws/worlds.ts';
+import { TestAgent } from '../support/api.ts';
 import { TestClock } from '../support/test-clock.ts';
 import { decodeItem, encodeItem, loadFixture } from './fixture.ts';
-import { assertSameFacts, readAnswers, renewKeys, transportTo } from './story.ts';
+import { assertSameFacts, readAnswers, renewKeys, transportTo, workOff } from './story.ts';
 
 const { keys: earlierKeys, answers, time, ...fixture } = loadFixture(FIRST_FORMAT).aws;
 const items = fixture.items.map(decodeItem);
@@ -95,6 +97,28 @@ describe('items that the first kept format left in the table', () => {
       [],
     );
     await assertUnchanged();
+  });
+
+  it('are worked off to the end: what is held, waits, has failed, and is unread', async () => {
+    const keys = await renewKeys(deps, 'world0', earlierKeys);
+    await workOff(transportTo(deps), keys, answers);
+  });
+
+  it('keep fields of a newer version that functions of this one do not know', async () => {
+    const [held] = Object.values(answers).flatMap((answer) => {
+      const { id, state } = answer as Record<string, string>;
+      return state === 'in_progress' && id !== undefined ? id : [];
+    });
+    const key = taskRef('world0', held ?? '');
+    const newer = { set: { writtenByANewerVersion: { deep: [1, 'a'] } } };
+    await deps.records.update(key, newer, 'by a newer function');
+    const keys = await renewKeys(deps, 'world0', earlierKeys);
+    const { status } = await new TestAgent('lance', keys.lance ?? '', transportTo(deps)).progress(held ?? '', {
+      percent: 90,
+    });
+    assert.equal(status, 202);
+    const task = (await deps.records.get(key)) as unknown as Record<string, unknown>;
+    assert.deepEqual([task.status, task.writtenByANewerVersion], ['in_progress', { deep: [1, 'a'] }]);
   });
 
   it('keep their place from an entry that comes again late, and lose it to a newer one', async () => {

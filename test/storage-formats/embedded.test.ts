@@ -19,7 +19,7 @@ import { callerWith, TestAgent } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { TestClock } from '../support/test-clock.ts';
 import { loadFixture, writeFolder } from './fixture.ts';
-import { assertSameFacts, readAnswers, renewKeys, transportTo } from './story.ts';
+import { assertSameFacts, readAnswers, renewKeys, transportTo, workOff } from './story.ts';
 
 const { keys: earlierKeys, answers, files } = loadFixture(FIRST_FORMAT).embedded;
 
@@ -86,6 +86,16 @@ describe('a data folder of the first kept format', () => {
     assert.deepEqual(told, [{ message: 'storage migrated', from: FIRST_FORMAT, to: STORAGE_FORMAT, records: 11 }]);
     assert.deepEqual([query(dir, 'PRAGMA user_version'), countEarlier(dir)], [STORAGE_FORMAT, 0]);
     await assertWhole(dir);
+  });
+
+  it('is worked off to the end: what is held, waits, has failed, and is unread', async (t) => {
+    const parley = await start(folder(t));
+    try {
+      const keys = await renewKeys(parley.deps, 'default', earlierKeys);
+      await workOff(transportTo(parley.deps), keys, answers);
+    } finally {
+      await parley.stop();
+    }
   });
 
   it('is whole after a kill at every step of the migration', async (t) => {

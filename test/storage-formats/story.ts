@@ -100,6 +100,41 @@ export const reportMore = async (
   assert.equal(reply.status, 202, JSON.stringify(reply.body));
 };
 
+/** Finishes all that an earlier version left: what is held, what waits, what has failed, and what nobody has read. */
+export const workOff = async (
+  transport: Transport,
+  keys: Record<string, string>,
+  answers: Record<string, unknown>,
+): Promise<void> => {
+  const agent = (id: string) => new TestAgent(id, keys[id] ?? '', transport);
+  const [tim, lance] = [agent('tim'), agent('lance')];
+  const inState = (wanted: string): string[] =>
+    Object.values(answers).flatMap((answer) => ((answer as Wire).state === wanted ? (answer as Wire).id : []));
+  const [held, waiting, failed] = [inState('in_progress'), inState('requested'), inState('failed')];
+  for (const ids of [held, waiting, failed]) assert.ok(ids.length > 0);
+  for (const id of held) assert.equal((await lance.complete(id)).status, 202);
+  for (const id of failed) assert.equal((await tim.call('POST', `/v1/tasks/${id}/retry`)).status, 202);
+  const claimed = new Set<string>();
+  await eventually(async () => {
+    for (const { message } of await lance.claim({ max: 10 })) claimed.add(message.id);
+    assert.deepEqual(claimed, new Set([...waiting, ...failed]));
+  });
+  for (const id of claimed) assert.equal((await lance.complete(id)).status, 202);
+  for (const id of [...held, ...claimed]) assert.equal((await tim.task(id)).state, 'completed');
+  const outcomes = new Set<string>();
+  for (const reader of [tim, agent('chef'), agent('cook')]) {
+    await eventually(async () => {
+      const messages = await reader.inbox();
+      for (const { correlationId } of messages) outcomes.add(correlationId);
+      const ids = messages.map(({ id }) => id);
+      if (ids.length > 0) await reader.call('POST', '/v1/inbox/ack', { ids });
+      assert.deepEqual(await reader.inbox(), []);
+    });
+  }
+  for (const id of [...held, ...claimed]) assert.ok(outcomes.has(id), `the outcome of ${id} was in no inbox`);
+  assert.deepEqual((await lance.call('GET', '/v1/tasks?status=requested,claimed,in_progress')).body.tasks, []);
+};
+
 /** What an answer tells of the data: how it is shown may change from version to version. */
 const toFacts = (answer: unknown): unknown => {
   const { id, state, attempt, payload, result, error, history, messages, tasks } = answer as Wire;
