@@ -61,7 +61,7 @@ export const measureLives = async ({ lives, warmUp, sparseLives }: Counts): Prom
     await measureRow(site, 'to warm up', warmUp, text, oneByOne);
     const rows = [
       await measureRow(site, 'one by one', lives, text, oneByOne),
-      await measureRow(site, 'in batches', lives, text, inBatches),
+      await measureRow(site, 'in batches, read in the inbox', lives, text, inBatches),
       await measureRow(site, `one by one, ${noise.label}`, lives, noise, oneByOne),
       await measureRow(site, `one by one, ${shortResult.label}`, lives, shortResult, oneByOne),
       await measureRow(site, 'one call at a time', sparseLives, text, sparse),

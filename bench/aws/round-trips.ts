@@ -27,7 +27,7 @@ const PAUSE_MS = 6000;
 export const roundTripsOf = async (site: Site): Promise<RoundTrips> => {
   const { running } = site;
   const keyOf = (name: string): string => running.createAccessKey(running.findFunctionName(name));
-  const functions = [keyOf('ingest'), keyOf('claims'), keyOf('inbox')];
+  const functions = [keyOf('ingest'), keyOf('claims'), keyOf('tasks')];
   const recorded = recordCalls(running.gateway);
   const life = async (): Promise<Step[]> => {
     const steps: Step[] = [];
