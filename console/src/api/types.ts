@@ -61,6 +61,13 @@ export interface Task {
   subtasks?: string[];
   createdAt: string;
   expiresAt?: string;
+  waitsForLimit?: {
+    key: string;
+    reason: 'concurrency' | 'rate';
+    concurrency?: number;
+    running?: number;
+    nextStartAt?: string;
+  };
   retryAt?: string;
   attempt: number;
   maxAttempts: number;
@@ -148,5 +155,6 @@ export interface Queue {
   oldestWaitingSince?: string;
   inFlight: BoundedCount;
   waitingClaims?: number;
+  limits: { key: string; reason: 'concurrency' | 'rate'; waiting: number }[];
   priorities: { priority: Priority; waiting: BoundedCount; oldestWaitingSince?: string }[];
 }

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+import time
 import unittest
 import uuid
 
@@ -37,6 +39,22 @@ class RequestsTest(WorkerCase):
             }
         )
         self.assertEqual(graph.results(), {"one": 1, "two": 2, "both": {"one": 1, "two": 2}})
+
+    def test_names_limits_and_shows_what_waits_for_them(self) -> None:
+        limits = [{"key": f"oven-{uuid.uuid4()}", "concurrency": 1}]
+        release = threading.Event()
+        worker = self.parley.worker(concurrency=5)
+        worker.on(self.capability)(lambda task, ctx: release.wait(60))
+        self.start(worker)
+        handles = [self.requester.request(self.capability, limits=limits) for _ in range(2)]
+        until = time.monotonic() + 30
+        reasons: list[str] = []
+        while "concurrency" not in reasons and time.monotonic() < until:
+            reasons = [handle.status().get("waitsForLimit", {}).get("reason", "") for handle in handles]
+            time.sleep(0.05)
+        self.assertEqual(sorted(reasons), ["", "concurrency"])
+        release.set()
+        self.assertEqual([handle.result(timeout=60) for handle in handles], [True, True])
 
     def test_brings_artifacts_with_a_result(self) -> None:
         worker = self.parley.worker()

@@ -75,6 +75,11 @@ export const QueueTable = ({ queues, reload, isBrief = false }: QueueTableProps)
                     <Badge tone="warn">paused</Badge>
                   </span>
                 )}
+                {queue.limits.map(({ key, reason, waiting }) => (
+                  <span key={`${key}/${reason}`} title={`${waiting} wait for the ${reason} of the limit ${key}`}>
+                    <Badge tone="warn">{`${waiting} wait for ${key}`}</Badge>{' '}
+                  </span>
+                ))}
               </td>
               <td class="num">{formatBounded(queue.waiting)}</td>
               <td class="wide-only">

@@ -6,6 +6,7 @@ import { canOperate, getOwnAgent } from '../../state/session.ts';
 import { Empty } from '../../ui/basics.tsx';
 import { Card, Loaded, Page } from '../../ui/page.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
+import { Limits } from './limits.tsx';
 import { QueueTable } from './queue-rows.tsx';
 
 const EVERY_MS = 3000;
@@ -23,7 +24,7 @@ const loadQueues = async (abort: AbortSignal): Promise<Queue[]> => {
   return all;
 };
 
-const isUsed = ({ waiting, inFlight }: Queue): boolean => waiting.value + inFlight.value > 0;
+const isUsed = ({ waiting, inFlight, limits }: Queue): boolean => waiting.value + inFlight.value + limits.length > 0;
 
 export const Queues = () => {
   const queues = useResource('all queues', loadQueues, {
@@ -68,6 +69,7 @@ export const Queues = () => {
           </span>
         ))}
       </p>
+      {getOwnAgent() === undefined && <Limits />}
     </Page>
   );
 };

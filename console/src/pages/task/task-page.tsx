@@ -122,6 +122,14 @@ const ErrorCard = ({ task }: { task: Task }) => {
 const AgentLink = ({ id }: { id: string | undefined }) =>
   id === undefined ? null : <a href={href(['agents', id])}>{id}</a>;
 
+const LimitWait = ({ block }: { block: NonNullable<Task['waitsForLimit']> }) => (
+  <>
+    the limit <a href={href(['queues'])}>{block.key}</a>
+    {block.reason === 'concurrency' ? `: ${block.running} of ${block.concurrency} run` : ', next '}
+    {block.nextStartAt && <Time at={block.nextStartAt} />}
+  </>
+);
+
 const Side = ({ task }: { task: Task }) => (
   <Card class="side">
     <Facts
@@ -136,6 +144,7 @@ const Side = ({ task }: { task: Task }) => (
         ['Ended', task.metadata.completedAt && <Time at={task.metadata.completedAt} />],
         ['Lease until', task.lease && <Time at={task.lease.until} />],
         ['Expires', task.expiresAt && <Time at={task.expiresAt} />],
+        ['Waits for', task.waitsForLimit && <LimitWait block={task.waitsForLimit} />],
         ['Next attempt', task.retryAt && isOpenState(task.state) && <Time at={task.retryAt} />],
         ['Cancelled by', task.cancelledBy],
         ['Protocol', task.dialect],
