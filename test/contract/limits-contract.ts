@@ -3,6 +3,7 @@ import { describe, it, type TestContext } from 'node:test';
 import fc from 'fast-check';
 import { dispatchChanges } from '../../shared/effects/dispatcher.ts';
 import { onTimer } from '../../shared/effects/record-handlers.ts';
+import { createDirectory } from '../../shared/identity/agents/directory.ts';
 import type { Deps } from '../../shared/identity/deps.ts';
 import type { TaskLimit } from '../../shared/identity/limit-rules.ts';
 import { ParleyError } from '../../shared/kernel/errors.ts';
@@ -65,6 +66,9 @@ const countWrites = (deps: Deps, writes: { count: number }): Deps => {
   };
   return { ...deps, records: counted };
 };
+
+/** With memory of its own. */
+const asAnotherProcess = (deps: Deps): Deps => ({ ...deps, directory: createDirectory(deps.records, deps.clock) });
 
 const request = async (
   { deps, project }: World,
@@ -165,6 +169,18 @@ export const limitsContract = (name: string, open: Open): void => {
       if (next !== held) await assert.rejects(report(world, held, 'claim'), refusedBy('limit_reached'));
       await report(world, next, 'complete', 'other');
       await claimOf(world, 1, 'other');
+    });
+
+    it('never let more run than they say, where processes claim at the same moment', async (t) => {
+      const world = await openWorld(t, open);
+      const others = Array.from({ length: 5 }, (): World => ({ ...world, deps: asAnotherProcess(world.deps) }));
+      const limits = [{ key: 'oven', concurrency: 2 }];
+      const ids: string[] = [];
+      for (let at = 0; at < 12; at++) ids.push(await request(world, limits));
+      await Promise.all(others.map((one) => claim(one, 'worker', 2)));
+      assert.ok((await read(world, ids)).filter(isAssigned).length <= 2);
+      await claimOf(world, 2 - (await read(world, ids)).filter(isAssigned).length);
+      assert.equal((await read(world, ids)).filter(isAssigned).length, 2);
     });
 
     it('never let more run than they say, whoever claims, crashes, releases or cancels at the same time', async (t) => {

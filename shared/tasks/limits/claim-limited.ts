@@ -1,3 +1,4 @@
+import type { Directory } from '../../identity/agents/directory.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { getLimitRules, resolveLimits, type TaskLimit } from '../../identity/limit-rules.ts';
 import { ParleyError } from '../../kernel/errors.ts';
@@ -35,7 +36,7 @@ export const claimLimited = async (
   const rules = await getLimitRules(deps, project);
   const first = await readTask(deps, project, id);
   const [{ key } = { key: '' }] = resolveLimits(first, rules);
-  return await takeTurn(`${project}/${key}`, async () => {
+  return await takeTurn(deps, `${project}/${key}`, async () => {
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       const task = tries === 0 ? first : await readTask(deps, project, id);
       const change = decide(task);
@@ -129,10 +130,12 @@ const ensureRateTimer = async (
 const isListedForSure = ({ records, clock }: Deps, { at }: Task): boolean =>
   clock.now() - at >= (records.indexLagMs ?? 0);
 
-const turns = new Map<string, Promise<unknown>>();
+const turnsOf = new WeakMap<Directory, Map<string, Promise<unknown>>>();
 
 /** Losing against another process costs a read; losing against this one would cost as many as there are claims. */
-const takeTurn = async <T>(key: string, act: () => Promise<T>): Promise<T> => {
+const takeTurn = async <T>({ directory }: Deps, key: string, act: () => Promise<T>): Promise<T> => {
+  const turns = turnsOf.get(directory) ?? new Map<string, Promise<unknown>>();
+  turnsOf.set(directory, turns);
   const before = turns.get(key);
   const own = (before ?? Promise.resolve()).catch(() => {}).then(act);
   turns.set(key, own);
