@@ -1,10 +1,10 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { Connection } from '../connection.ts';
 import { removeFolder, temporaryFolder } from '../own-processes.ts';
 import { residentMb } from '../process-usage.ts';
-import { ADMIN_KEY, startServer } from '../server.ts';
+import { startServer } from '../server.ts';
+import { countLost } from './count-lost.ts';
 import type { FloodJob } from './flooder.ts';
 import type { Observed } from './observer.ts';
 import type { Mode, OverloadOptions } from './options.ts';
@@ -26,7 +26,6 @@ const CAPACITY_SECONDS = 5;
 const CAPACITY_CALLERS = 64;
 const QUIET_MS = 3000;
 const SAMPLE_MS = 250;
-const READERS = 32;
 /** Recovered: twice in a row as fast as before, within this time. */
 const RECOVERY_MS = 60_000;
 
@@ -80,27 +79,4 @@ const recovery = async (observer: Observer, before: Observed): Promise<number | 
     if (calm === 2) return performance.now() - begun;
   }
   return undefined;
-};
-
-const countLost = async (port: number, ids: string[]): Promise<number> => {
-  let [next, lost] = [0, 0];
-  const readers = Array.from({ length: READERS }, async () => {
-    const connection = new Connection(port, ADMIN_KEY);
-    for (let id = ids[next++]; id !== undefined; id = ids[next++]) {
-      if (!(await isThere(connection, id))) lost += 1;
-    }
-    connection.close();
-  });
-  await Promise.all(readers);
-  return lost;
-};
-
-const isThere = async (connection: Connection, id: string): Promise<boolean> => {
-  try {
-    await connection.call('GET', `/v1/tasks/${id}`, '', 200);
-    return true;
-  } catch (error) {
-    if (String(error).includes('was answered with 404')) return false;
-    throw error;
-  }
 };
