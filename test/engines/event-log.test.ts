@@ -99,7 +99,9 @@ describe('the event log of the AWS engine', { concurrency: 1 }, () => {
     });
   }
 
-  it('gives a reader everything that eight writers append, once and each writer in order', async () => {
+  it('gives a reader everything that eight writers append, once and each writer in order', {
+    timeout: 60_000,
+  }, async () => {
     const project = randomUUID();
     const reader = openLog();
     const [WRITERS, APPENDS] = [8, 15];
