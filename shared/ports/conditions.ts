@@ -73,10 +73,9 @@ export const applyChange = (record: object, change: Change): Record<string, unkn
 
 /** Copies without the fields: V8 keeps objects slow after `delete`. */
 const omitFields = (record: object, unset: string[]): Record<string, unknown> => {
-  const copy: Record<string, unknown> = { ...record };
-  if (!unset.some((field) => Object.hasOwn(copy, field))) return copy;
+  if (!unset.some((field) => Object.hasOwn(record, field))) return { ...record };
   const rest: Record<string, unknown> = {};
-  for (const field in copy) if (!unset.includes(field)) rest[field] = copy[field];
+  for (const field in record) if (!unset.includes(field)) rest[field] = Reflect.get(record, field);
   return rest;
 };
 

@@ -107,6 +107,8 @@ describe('task list', () => {
     assert.equal((await admin.call('GET', `/v1/tasks/${id}`)).body.deadLettered, true);
     assert.equal((await admin.call('POST', '/v1/dead-letters/retry')).body.results[0].status, 202);
     assert.deepEqual((await pagesOf(admin, '/v1/dead-letters?', 5)).flat(), []);
+    const { count } = (await admin.call('GET', '/v1/dead-letters?count=true')).body;
+    assert.deepEqual(count, { value: 0, isExact: true });
     assert.deepEqual(await ids(admin, 'status=requested'), [id]);
   });
 
