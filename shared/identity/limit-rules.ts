@@ -47,19 +47,21 @@ const INHERITED_KINDS = ['requester', 'domain', 'capability'] as const;
 export const isInheritedKey = (key: string): boolean => INHERITED_KINDS.some((kind) => key.startsWith(`${kind}:`));
 
 /** What an operator sets replaces what the configuration says of a key. */
-export const getLimitRules = async (
+export const getLimitRules = (
   { config, directory }: Pick<Deps, 'config' | 'directory'>,
   project: string,
 ): Promise<LimitRules> => {
-  const stored = await directory.getLimitRules(project);
+  const found = directory.getLimitRules(project);
   const configured = getConfiguredRules(config, project);
-  if (configured === NO_LIMIT_RULES) return stored;
-  return stored === NO_LIMIT_RULES ? configured : { ...configured, ...stored };
+  // Without further promises: every call of a task cycle asks.
+  if (configured === NO_LIMIT_RULES) return found;
+  return found.then((stored) => (stored === NO_LIMIT_RULES ? configured : { ...configured, ...stored }));
 };
 
 export const getConfiguredRules = ({ projects }: Config, project: string): LimitRules => {
   const rules = projects[project]?.taskLimits ?? NO_LIMIT_RULES;
-  return Object.keys(rules).length > 0 ? rules : NO_LIMIT_RULES;
+  for (const _ in rules) return rules;
+  return NO_LIMIT_RULES;
 };
 
 interface LimitedTask {

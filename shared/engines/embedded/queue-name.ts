@@ -4,7 +4,7 @@ import { getDomain, PRIORITIES, type QueueKey, type QueueMessage } from '../../p
 
 /** As it is stored. Each of those who share a queue has a lane of it, with a name of its own. */
 export const formatQueueName = ({ project, kind, name, priority }: QueueKey, lane = ''): string =>
-  `${project}/${kind}/${name}${lane === '' && !ENDS_AS_LANE.test(name) ? '' : `/~${lane}`}/${priority}`;
+  `${project}/${kind}/${name}${lane === '' && !(name.includes('~') && ENDS_AS_LANE.test(name)) ? '' : `/~${lane}`}/${priority}`;
 
 const ENDS_AS_LANE = /(?:^|\/)~[^/]*$/;
 const QUEUE_NAME =

@@ -29,6 +29,8 @@ const MAX_WAIT_MS = 1000;
 /** Of a queue that holds too many to show. */
 const MAX_FEW_SHOWN = 25;
 
+const NO_QUEUES: readonly FairQueue[] = [];
+
 export class QueueStore {
   readonly #clock: Clock;
   readonly #fairness: Fairness;
@@ -89,8 +91,9 @@ export class QueueStore {
     for (const queueKey of queueKeys) {
       if (received.length >= max) break;
       const queues = this.#getQueues(queueKey, now);
+      if (queues.length === 0) continue;
       const budget: SkipBudget = { left: MAX_SKIPPED, isLeft };
-      while (queues.length > 0 && received.length < max) {
+      while (received.length < max) {
         const taken = takeInTurn(queues, now + visibilityMs, budget);
         if (!taken) break;
         const { message, from, lane } = taken;
@@ -127,16 +130,15 @@ export class QueueStore {
   }
 
   /** With those of its capabilities, which are parts of the queue of a domain. */
-  #getQueues(queueKey: QueueKey, now: number): FairQueue[] {
+  #getQueues(queueKey: QueueKey, now: number): readonly FairQueue[] {
     const name = formatQueueName(queueKey);
+    const own = this.#queues.get(name);
     const within = this.#capabilityQueues.get(name);
-    const found: FairQueue[] = [];
-    for (const part of within ? [name, ...within] : [name]) {
-      const queue = this.#queues.get(part);
-      if (!queue) continue;
-      queue.releaseExpired(now);
-      found.push(queue);
-    }
+    // A claim asks for a dozen queues, and most have nothing.
+    if (!own && !within) return NO_QUEUES;
+    const parts = [...(within ?? [])].flatMap((part) => this.#queues.get(part) ?? []);
+    const found = own ? [own, ...parts] : parts;
+    for (const queue of found) queue.releaseExpired(now);
     return found;
   }
 

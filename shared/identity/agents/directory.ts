@@ -57,9 +57,9 @@ export const createDirectory = (
   clock: Clock,
   { isSingleProcess = false }: DirectoryOptions = {},
 ): Directory => {
-  const agents = createTtlCache<RegisteredAgent>(clock);
-  const operatorKeys = createTtlCache<ApiKey>(clock);
-  const tools = createTtlCache<Tool>(clock);
+  const agents = createTtlCache<RegisteredAgent | undefined>(clock);
+  const operatorKeys = createTtlCache<ApiKey | undefined>(clock);
+  const tools = createTtlCache<Tool | undefined>(clock);
   const pauses = createTtlCache<PausedQueues>(clock);
   const limitRules = createTtlCache<LimitRules>(clock);
   const keys = new KeyWatchers(clock);
@@ -88,7 +88,7 @@ export const createDirectory = (
     const { cache, entry } = findCache(project, owner);
     return { keys: found, until: isSingleProcess ? Number.POSITIVE_INFINITY : cache.until(entry) };
   };
-  const domains = createTtlCache<DomainProviders>(clock);
+  const domains = createTtlCache<DomainProviders | undefined>(clock);
   return {
     getAgent,
     listKeys,
@@ -108,11 +108,9 @@ export const createDirectory = (
       return domains.get(ref.pk, () => records.get(ref));
     },
     invalidateDomain: (project, domain) => domains.delete(domainProvidersRef(project, domain).pk),
-    getPausedQueues: async (project) =>
-      (await pauses.get(project, () => loadPausedQueues(records, project))) ?? NO_PAUSED_QUEUES,
+    getPausedQueues: (project) => pauses.get(project, () => loadPausedQueues(records, project)),
     invalidatePausedQueues: (project) => pauses.delete(project),
-    getLimitRules: async (project) =>
-      (await limitRules.get(project, () => loadLimitRules(records, project))) ?? NO_LIMIT_RULES,
+    getLimitRules: (project) => limitRules.get(project, () => loadLimitRules(records, project)),
     invalidateLimitRules: (project) => limitRules.delete(project),
     getTool: (project, name) => {
       const ref = toolRef(project, name);
@@ -149,20 +147,20 @@ interface TtlCache<T> {
   delete(key: string): void;
   deleteForReread(key: string): boolean;
   until(key: string): number;
-  get(key: string, find: () => Promise<T | undefined>): Promise<T | undefined>;
+  get(key: string, find: () => Promise<T>): Promise<T>;
 }
 
 const createTtlCache = <T>(clock: Clock): TtlCache<T> => {
-  const entries = new Map<string, { found: Promise<T | undefined>; value: T; until: number }>();
+  const entries = new Map<string, { found: Promise<T>; value: T; until: number }>();
   const rereads = new Map<string, { count: number; until: number }>();
   /** Concurrent lookups share one read. */
-  const looks = new Map<string, Promise<T | undefined>>();
-  const storeEntry = (key: string, found: Promise<T | undefined>, value: T): void => {
+  const looks = new Map<string, Promise<T>>();
+  const storeEntry = (key: string, found: Promise<T>, value: T): void => {
     const [oldest] = entries.keys();
     if (oldest !== undefined && entries.size >= MAX_ENTRIES) entries.delete(oldest);
     entries.set(key, { found, value, until: clock.now() + CACHE_TTL_MS });
   };
-  const loadEntry = (key: string, find: () => Promise<T | undefined>): Promise<T | undefined> => {
+  const loadEntry = (key: string, find: () => Promise<T>): Promise<T> => {
     entries.delete(key);
     const found = find();
     looks.set(key, found);

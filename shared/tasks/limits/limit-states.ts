@@ -4,6 +4,7 @@ import {
   getConfiguredRules,
   getLimitRules,
   type LimitRule,
+  NO_LIMIT_RULES,
   resolveLimits,
 } from '../../identity/limit-rules.ts';
 import { mapConcurrent } from '../../kernel/concurrency.ts';
@@ -70,14 +71,17 @@ const listUsedKeys = async (
 const listUnclaimed = ({ records }: Deps, project: string, key: string, limit: number): Promise<Task[]> =>
   records.query<Task>({ index: 'byHolder', pk: limitedListKey(project, key), limit });
 
+const NO_BLOCKS: ReadonlyMap<string, LimitBlock> = new Map();
+
 /** Why tasks that could be claimed are not, by id. */
 export const findBlocks = async (
   deps: Deps,
   project: string,
   tasks: readonly Task[],
-): Promise<Map<string, LimitBlock>> => {
+): Promise<ReadonlyMap<string, LimitBlock>> => {
   const { records, clock } = deps;
   const rules = await getLimitRules(deps, project);
+  if (rules === NO_LIMIT_RULES && tasks.every(({ limits }) => limits === undefined)) return NO_BLOCKS;
   const limited = tasks
     .filter(({ status, notBefore }) => status === 'requested' && notBefore === undefined)
     .map((task) => ({ task, limits: resolveLimits(task, rules) }))
