@@ -1,3 +1,4 @@
+import { type PlannedContainer, parseContainers } from './containers/container.ts';
 import { type PatternRule, parseRules } from './events/bus.ts';
 import { type PlannedSchedule, parseSchedules } from './events/schedules.ts';
 import { checkTargets } from './events/targets.ts';
@@ -15,6 +16,7 @@ export interface Deployment {
   plan: ResourceGraph;
   functions: PlannedFunction[];
   unreservedConcurrency: number;
+  containers: PlannedContainer[];
   api: PlannedApi | undefined;
   rules: PatternRule[];
   schedules: PlannedSchedule[];
@@ -32,6 +34,7 @@ export const buildDeployment = (
   const roles = loadRoles(plan);
   const functions = parseFunctions(plan, roles, assets);
   const unreservedConcurrency = checkConcurrency(plan, functions, accountConcurrency);
+  const containers = parseContainers(plan, roles);
   const rules = parseRules(plan);
   const schedules = parseSchedules(plan);
   const mappings = parseMappings(plan, functions);
@@ -40,7 +43,7 @@ export const buildDeployment = (
   checkTargets(plan, functions, roles, rules, schedules);
   plan.mistakes.throwIfAny();
   for (const { access } of functions) access.recordUse(DONE_BY_LAMBDA);
-  return { plan, functions, unreservedConcurrency, api, rules, schedules, mappings };
+  return { plan, functions, containers, unreservedConcurrency, api, rules, schedules, mappings };
 };
 
 const checkConcurrency = (plan: ResourceGraph, functions: readonly PlannedFunction[], account: number): number => {

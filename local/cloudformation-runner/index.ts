@@ -4,6 +4,7 @@ export { type DynamoDbLocal, startDynamoDbLocal } from './backends/dynamodb-loca
 export { createForwarder } from './backends/forward.ts';
 export { supportObjectTags } from './backends/object-tags.ts';
 export { supportReceiveAttempts } from './backends/receive-attempts.ts';
+export { compilePattern } from './events/event-pattern.ts';
 export { lockFolder } from './folder-lock.ts';
 export type { AwsCall } from './gateway/aws-call.ts';
 export { type AwsError, throttledError } from './gateway/errors.ts';

@@ -74,6 +74,7 @@ const INTRINSICS: Record<string, (argument: unknown, scope: Scope) => unknown> =
     const [map, key, second] = texts.length(3).parse(resolveIntrinsics(argument, scope));
     return scope.resolveMapping(map ?? '', key ?? '', second ?? '');
   },
+  'Fn::GetAZs': (_, scope) => ['a', 'b', 'c'].map((zone) => `${scope.resolveRef('AWS::Region')}${zone}`),
   'Fn::ImportValue': () => {
     throw new UnresolvableError('Fn::ImportValue needs another stack, and the local runner runs one');
   },

@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { startBackends } from './backends/start-backends.ts';
+import { type ContainerCommands, type RunningContainer, runContainer } from './containers/container.ts';
 import { buildDeployment } from './deployment.ts';
 import { Disposer } from './disposer.ts';
 import { createBus } from './events/bus.ts';
@@ -19,6 +20,7 @@ import type { InvocationResult } from './lambda/lambda-function.ts';
 import { runMapping } from './mappings/run-mapping.ts';
 import { StreamPositions } from './mappings/stream-positions.ts';
 import { createRandom } from './random.ts';
+import { TemplateError } from './template-error.ts';
 
 export interface TemplateOptions {
   template: unknown;
@@ -34,6 +36,7 @@ export interface TemplateOptions {
   accountConcurrency?: number;
   /** For what is left to chance, as on AWS. */
   seed?: number;
+  containers?: ContainerCommands;
 }
 
 export interface UnusedGrant extends Grant {
@@ -74,7 +77,7 @@ export const startTemplate = async (options: TemplateOptions): Promise<RunningTe
 
 const startResources = async (options: TemplateOptions, undo: Disposer): Promise<RunningTemplate> => {
   const { template, assets, dir, port = 0, host = '127.0.0.1', stackName = 'Parley' } = options;
-  const { onTrouble = () => {}, scheduleMinuteMs, accountConcurrency } = options;
+  const { onTrouble = () => {}, scheduleMinuteMs, accountConcurrency, containers = {} } = options;
   const random = createRandom(options.seed ?? 1);
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   const server = await startApiServer(port, host);
@@ -88,7 +91,7 @@ const startResources = async (options: TemplateOptions, undo: Disposer): Promise
     getAddress: (logicalId: string) => urls.addresses[logicalId] ?? server.address,
   };
   const deployment = buildDeployment(template, site, assets, accountConcurrency);
-  const { plan, functions, api, rules, schedules, mappings } = deployment;
+  const { plan, functions, api, rules, schedules, mappings, ...planned } = deployment;
 
   // Stops in reverse order: callers stop before the services that they call.
   const { dynamodb, storage, sendMessage } = await startBackends(plan, dir, undo, random);
@@ -132,6 +135,16 @@ const startResources = async (options: TemplateOptions, undo: Disposer): Promise
   };
   undo.defer(endFunctions);
 
+  const serving: RunningContainer[] = [];
+  for (const one of planned.containers) {
+    const command = containers[one.name];
+    if (!command) throw new TemplateError([`nothing says how the container ${one.name} is run here`]);
+    const place = { gateway, gatewayAddress, region: REGION, logs: join(dir, 'logs'), onFailure: onTrouble };
+    const container = await runContainer(one, command, place);
+    undo.defer(container.stop);
+    serving.push(container);
+  }
+
   const positions = new StreamPositions(join(dir, 'stream-positions.json'));
   undo.defer(() => positions.write());
   const reading = mappings.flatMap((mapping) => {
@@ -153,7 +166,7 @@ const startResources = async (options: TemplateOptions, undo: Disposer): Promise
     scheduleMinuteMs,
   );
   undo.defer(clock.stop);
-  if (api) server.open(answerRequest(api, running, gateway.meter));
+  if (api) server.open(answerRequest(api, running, gateway.meter, serving));
   urls.open(plan, running, gateway.meter);
   undo.defer(server.close);
 

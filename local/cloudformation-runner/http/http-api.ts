@@ -1,9 +1,11 @@
+import type { RunningContainer } from '../containers/container.ts';
 import type { Meter } from '../gateway/meter.ts';
 import type { ResourceGraph } from '../graph.ts';
 import { canInvoke, parseFunctionName } from '../iam/service-access.ts';
 import type { LambdaFunction } from '../lambda/lambda-function.ts';
 import { Api, ApiRouteType, Integration, Stage } from '../resources/http-api.ts';
 import { type ApiAnswer, buildMessage } from './api-server.ts';
+import { forwardRequest } from './forward-request.ts';
 import { type ApiFacts, type ApiResponse, buildEvent, toApiResponse } from './payload-v2.ts';
 import { type ApiRoute, createRouteFinder } from './routes.ts';
 import { createRouteThrottle } from './token-bucket.ts';
@@ -31,12 +33,15 @@ export const parseHttpApi = (plan: ResourceGraph): PlannedApi | undefined => {
       plan.mistakes.add(logicalId, `there is no integration for ${Target}`);
       return [];
     }
-    const functionName = parseFunctionName(createInvoker(integration.properties.IntegrationUri));
+    const { IntegrationType, IntegrationUri, TimeoutInMillis: timeoutMs } = integration.properties;
+    if (IntegrationType === 'HTTP_PROXY')
+      return [{ key: RouteKey, functionName: '', registry: IntegrationUri, timeoutMs }];
+    const functionName = parseFunctionName(createInvoker(IntegrationUri));
     const sourceArn = `arn:aws:execute-api:${plan.site.region}:${plan.site.account}:${api.ref}/$default/${buildSourcePath(RouteKey)}`;
     if (!canInvoke(plan, functionName, 'apigateway.amazonaws.com', sourceArn)) {
       plan.mistakes.add(logicalId, `no permission lets API Gateway invoke ${functionName} for ${RouteKey}`);
     }
-    return [{ key: RouteKey, functionName, timeoutMs: integration.properties.TimeoutInMillis }];
+    return [{ key: RouteKey, functionName, timeoutMs }];
   });
   const { DefaultRouteSettings, RouteSettings = {} } = stage?.properties ?? {};
   return {
@@ -58,18 +63,26 @@ export const answerRequest = (
   api: PlannedApi,
   functions: ReadonlyMap<string, LambdaFunction>,
   meter: Meter,
+  containers: readonly Pick<RunningContainer, 'registries' | 'address'>[] = [],
 ): ApiAnswer => {
   const find = createRouteFinder(api.routes);
   return async (incoming, body) => {
     meter.recordHttpRequest();
     const { url = '/', method = 'GET' } = incoming;
     const match = find(method, url.split('?')[0] ?? '/');
-    const target = match && functions.get(match.route.functionName);
-    if (!match || !target) return buildMessage(404, 'Not Found');
+    if (!match) return buildMessage(404, 'Not Found');
     if (!api.mayPass(match.route.key)) return buildMessage(429, 'Too Many Requests');
+    const { registry, functionName, timeoutMs } = match.route;
+    if (registry !== undefined) {
+      const container = containers.find(({ registries }) => registries.includes(registry));
+      if (!container) return buildMessage(503, 'Service Unavailable');
+      return forwardRequest(incoming, body, container.address, timeoutMs);
+    }
+    const target = functions.get(functionName);
+    if (!target) return buildMessage(404, 'Not Found');
     const event = buildEvent(incoming, body, match, api.facts);
     if (Buffer.byteLength(JSON.stringify(event)) > LAMBDA_BYTES) return buildMessage(413, 'Request Entity Too Large');
-    const result = await matchesStage(match.route.timeoutMs, target.invoke(event));
+    const result = await matchesStage(timeoutMs, target.invoke(event));
     if (result === 'too late' || result.ok === 'throttled') return buildMessage(503, 'Service Unavailable');
     return (result.ok && respondFrom(result.result)) || buildMessage(500, 'Internal Server Error');
   };

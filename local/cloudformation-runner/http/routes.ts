@@ -1,6 +1,8 @@
 export interface ApiRoute {
   key: string;
   functionName: string;
+  /** Of a container instead. */
+  registry?: string;
   timeoutMs: number;
 }
 

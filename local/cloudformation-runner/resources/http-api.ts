@@ -41,17 +41,31 @@ export const Stage = defineResourceType(
   }),
 );
 
+const integration = {
+  ApiId: z.string(),
+  IntegrationUri: z.string(),
+  TimeoutInMillis: z.number().int().min(50).max(30_000).default(30_000),
+  Description: noEffectHere,
+};
+
 export const Integration = defineResourceType(
   'AWS::ApiGatewayV2::Integration',
-  z.strictObject({
-    ApiId: z.string(),
-    IntegrationType: z.literal('AWS_PROXY'),
-    IntegrationUri: z.string(),
-    IntegrationMethod: z.string().optional(),
-    PayloadFormatVersion: z.literal('2.0'),
-    TimeoutInMillis: z.number().int().min(50).max(30_000).default(30_000),
-    Description: noEffectHere,
-  }),
+  z.discriminatedUnion('IntegrationType', [
+    z.strictObject({
+      ...integration,
+      IntegrationType: z.literal('AWS_PROXY'),
+      IntegrationMethod: z.string().optional(),
+      PayloadFormatVersion: z.literal('2.0'),
+    }),
+    z.strictObject({
+      ...integration,
+      IntegrationType: z.literal('HTTP_PROXY'),
+      IntegrationMethod: z.literal('ANY'),
+      PayloadFormatVersion: z.literal('1.0'),
+      ConnectionType: z.literal('VPC_LINK'),
+      ConnectionId: z.string(),
+    }),
+  ]),
 );
 
 export const ApiRouteType = defineResourceType(

@@ -1,5 +1,6 @@
 import type { ResourceType } from '../resource-type.ts';
 import { EventInvokeConfig, EventSourceMapping, FunctionUrl, LambdaFunctionType, Permission } from './compute.ts';
+import { CONTAINER_NETWORK, Discovery, Service, TaskDefinition } from './containers.ts';
 import { Api, ApiMapping, ApiRouteType, DomainName, Integration, Stage } from './http-api.ts';
 import { WITHOUT_EFFECT } from './inert-types.ts';
 import { Archive, EventBus, EventRuleType, Queue, Schedule, ScheduleGroup } from './messaging.ts';
@@ -32,6 +33,10 @@ const ALL: readonly ResourceType[] = [
   ManagedPolicy,
   QueuePolicy,
   BucketPolicy,
+  TaskDefinition,
+  Service,
+  Discovery,
+  ...CONTAINER_NETWORK,
   ...WITHOUT_EFFECT,
 ];
 
