@@ -7,9 +7,9 @@ import config from '../parley.config.ts';
 import { withBundles } from './bundle.ts';
 import { addSecurityChecks, createParleyApp } from './parley-app.ts';
 
-const createRelayImage = () =>
+const createImage = (folder: string) => () =>
   ContainerImage.fromAsset(join(import.meta.dirname, '..'), {
-    file: 'relay/Dockerfile',
+    file: `${folder}/Dockerfile`,
     platform: Platform.LINUX_ARM64,
     ignoreMode: IgnoreMode.DOCKER,
   });
@@ -18,7 +18,8 @@ await withBundles((bundles) => {
   const { app } = createParleyApp({
     config,
     code: (name) => Code.fromAsset(join(bundles, name)),
-    relayImage: createRelayImage,
+    relayImage: createImage('relay'),
+    waiterImage: createImage('waiter'),
   });
   addSecurityChecks(app);
   app.synth();

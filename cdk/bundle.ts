@@ -64,8 +64,8 @@ const versionOnlyPlugin: Plugin = {
   },
 };
 
-/** They describe calls, or tools, in JSON Schema. */
-const SCHEMA_FUNCTIONS = ['api', 'mcp'];
+/** They describe calls and tools in JSON Schema. */
+const SCHEMA_FUNCTIONS = ['api'];
 
 const emptyModulesPlugin = (name: string, filter: RegExp): Plugin => ({
   name,
@@ -100,13 +100,13 @@ const REGISTERED_ERROR = /export var (\w+)\$ = \[-3,[^;]*\];\s*n0_registry\.regi
 const NEVER_RETURNED =
   /^(?:Backup|ContinuousBackups|Export|GlobalTable|Import|InvalidExport|InvalidRestore|PointInTime|Policy|Replica|Table|Purge|QueueDeleted|QueueName)/;
 
-/** 7 KB of classes. An error without a class still has its name, message and status. */
+/** 12 KB of classes. An error without a class still has its name, message and status, which is all that is asked of those of SQS. */
 const dropErrorClassesPlugin: Plugin = {
   name: 'without-errors-of-other-calls',
   setup: ({ onLoad }) => {
     onLoad({ filter: /\/@aws-sdk\/client-(?:dynamodb|sqs)\/dist-es\/schemas\/schemas_0\.js$/ }, async ({ path }) => ({
       contents: (await readFile(path, 'utf8')).replace(REGISTERED_ERROR, (registration, name: string) =>
-        NEVER_RETURNED.test(name) ? '' : registration,
+        path.includes('client-sqs') || NEVER_RETURNED.test(name) ? '' : registration,
       ),
     }));
   },
@@ -136,6 +136,20 @@ const dropDocumentationPlugin: Plugin = {
       contents: (await readFile(path, 'utf8')).replace(DOCUMENTATION, ''),
       loader: 'ts',
     }));
+  },
+};
+
+/** The settings of the deployment are checked when it is synthesized: no function needs to check them again. */
+const dropAwsChecksPlugin: Plugin = {
+  name: 'without-checks-of-the-deployment',
+  setup: ({ onLoad }) => {
+    onLoad({ filter: /\/shared\/config\/aws-config\.ts$/ }, async ({ path }) => {
+      const exported = (await readFile(path, 'utf8')).matchAll(/^export const (\w+)/gm);
+      const values = [...exported].map(
+        ([, name]) => `${name} = ${name === 'AwsConfig' ? 'z.looseObject({})' : '() => []'}`,
+      );
+      return { contents: `import * as z from 'zod'; export const ${values.join(', ')};`, resolveDir: ROOT };
+    });
   },
 };
 
@@ -204,6 +218,7 @@ const bundleFunction = async (name: string, folder: string): Promise<string[]> =
       dropFallbacksPlugin,
       dropEndpointCachePlugin,
       dropErrorClassesPlugin,
+      dropAwsChecksPlugin,
       dropDocumentationPlugin,
       ...(SCHEMA_FUNCTIONS.includes(name) ? [] : [dropJsonSchemaPlugin, dropDescriptionsPlugin]),
     ],

@@ -66,100 +66,50 @@ const DISPATCH_ACCESS: FunctionAccess = {
   failures: ['PutObject'],
 };
 
-/** `claims`, `tasks` and `inbox` use 80 MB after load: too close to 128 MB. */
+const RECEIVE_ACTIONS = ['ReceiveMessage', 'DeleteMessage', 'ChangeMessageVisibility'] as const;
+
+/** They use 80 MB after load: too close to 128 MB. Whoever waits without a waiter pays for the memory of `claims`. */
 export const FUNCTIONS = {
   ingest: {
     memoryMB: 512,
     timeoutS: HTTP_TIMEOUT_S,
     access: INGEST_ACCESS,
   },
-  a2a: {
-    memoryMB: 256,
-    timeoutS: HTTP_TIMEOUT_S,
-    access: {
-      table: [...READ_ACTIONS, 'PutItem', 'UpdateItem', 'DeleteItem'],
-      indexes: ['byList'],
-      queues: ['SendMessage'],
-      content: CONTENT_ACTIONS,
-    },
-  },
-  /** A claim request may contain messages. */
+  /** What an agent asks all the time: tasks, with messages, and its inbox. */
   claims: {
     memoryMB: 256,
     timeoutS: HTTP_TIMEOUT_S,
     access: {
       ...INGEST_ACCESS,
-      queues: [...INGEST_ACCESS.queues, 'ReceiveMessage', 'DeleteMessage', 'ChangeMessageVisibility'],
+      indexes: ['byList', 'byHolder'],
+      queues: [...INGEST_ACCESS.queues, ...RECEIVE_ACTIONS],
     },
   },
+  /** What is there of the work: tasks, batches, graphs, turns, cards, and what the relay carries. */
   tasks: {
-    memoryMB: 256,
-    timeoutS: HTTP_TIMEOUT_S,
-    access: {
-      table: [...READ_ACTIONS, 'PutItem', 'UpdateItem', 'ConditionCheckItem'],
-      indexes: ['byList', 'byHolder', 'byCreation'],
-      // A list of the queues counts what they hold.
-      queues: ['SendMessage', 'GetQueueAttributes'],
-      content: CONTENT_ACTIONS,
-    },
-  },
-  inbox: {
-    memoryMB: 256,
-    timeoutS: HTTP_TIMEOUT_S,
-    access: {
-      table: [...READ_ACTIONS, 'PutItem', 'UpdateItem', 'DeleteItem'],
-      indexes: ['byList', 'byHolder'],
-      content: CONTENT_ACTIONS,
-    },
-  },
-  agents: {
-    memoryMB: 256,
-    timeoutS: HTTP_TIMEOUT_S,
-    access: {
-      table: [...READ_ACTIONS, 'PutItem', 'UpdateItem', 'DeleteItem'],
-      indexes: ['byList', 'byHolder'],
-      content: ['GetObject'],
-    },
-  },
-  cards: {
-    memoryMB: 256,
-    timeoutS: HTTP_TIMEOUT_S,
-    access: {
-      table: [...READ_ACTIONS, 'PutItem', 'UpdateItem', 'ConditionCheckItem'],
-      content: CONTENT_ACTIONS,
-    },
-  },
-  relay: {
-    memoryMB: 256,
-    timeoutS: HTTP_TIMEOUT_S,
-    access: {
-      table: [...READ_ACTIONS, 'PutItem', 'UpdateItem'],
-      content: CONTENT_ACTIONS,
-    },
-  },
-  /** It makes the calls of the API that MCP stands on itself. */
-  mcp: {
     memoryMB: 512,
     timeoutS: HTTP_TIMEOUT_S,
     access: {
       table: INGEST_ACCESS.table,
       indexes: ['byList', 'byHolder', 'byCreation'],
-      queues: [...INGEST_ACCESS.queues, 'ReceiveMessage', 'DeleteMessage', 'ChangeMessageVisibility'],
+      // A list of the queues counts what they hold, and a lease of a turn takes its task.
+      queues: [...INGEST_ACCESS.queues, ...RECEIVE_ACTIONS],
       content: CONTENT_ACTIONS,
     },
   },
-  turns: {
-    memoryMB: 256,
+  /** All other calls: agents and keys, events, the console. For A2A and MCP it makes calls of the others itself. */
+  api: {
+    memoryMB: 512,
     timeoutS: HTTP_TIMEOUT_S,
     access: {
-      table: [...READ_ACTIONS, 'PutItem', 'UpdateItem', 'DeleteItem'],
-      indexes: ['byHolder', 'byCreation'],
-      queues: ['SendMessage', 'ReceiveMessage', 'DeleteMessage', 'ChangeMessageVisibility'],
+      table: INGEST_ACCESS.table,
+      indexes: ['byList', 'byHolder', 'byCreation'],
+      queues: [...INGEST_ACCESS.queues, ...RECEIVE_ACTIONS],
       content: CONTENT_ACTIONS,
     },
   },
-  api: { memoryMB: 256, timeoutS: HTTP_TIMEOUT_S, access: { table: [...READ_ACTIONS, 'UpdateItem'] } },
-  dispatch: { memoryMB: 256, timeoutS: 60, access: DISPATCH_ACCESS },
+  /** A whole core: it is bound by its CPU, so that a smaller share costs the same and takes longer. */
+  dispatch: { memoryMB: 1769, timeoutS: 60, access: DISPATCH_ACCESS },
   /** Runs every minute and ends before the next run. Every five minutes it measures the queues. */
   sweep: {
     memoryMB: 256,
@@ -178,7 +128,7 @@ export const FUNCTIONS = {
       table: [...READ_ACTIONS, 'PutItem', 'UpdateItem', 'DeleteItem', 'ConditionCheckItem'],
       indexes: ['byList', 'byHolder', 'byCreation'],
       // It claims for agents that it calls.
-      queues: ['SendMessage', 'ReceiveMessage', 'DeleteMessage', 'ChangeMessageVisibility'],
+      queues: ['SendMessage', ...RECEIVE_ACTIONS],
       content: CONTENT_ACTIONS,
     },
   },
@@ -188,16 +138,20 @@ export const FUNCTIONS = {
     timeoutS: 300,
     access: { ...DISPATCH_ACCESS, failures: ['GetObject', 'PutObject', 'DeleteObject'] },
   },
-  // Files that are in its bundle.
-  console: { memoryMB: 128, timeoutS: HTTP_TIMEOUT_S, access: {} },
   'admin-key': { memoryMB: 128, timeoutS: 30, access: { table: ['UpdateItem'] } },
 } as const satisfies Record<string, FunctionSpec>;
+
+/** The waiter does what `claims` does. */
+export const WAITER_ACCESS: FunctionAccess = FUNCTIONS.claims.access;
 
 export type FunctionName = keyof typeof FUNCTIONS;
 export const FUNCTION_NAMES = Object.keys(FUNCTIONS).filter((name): name is FunctionName => name in FUNCTIONS);
 
 /** No alarm: the operator who calls them sees the result. */
 export const MANUAL_FUNCTIONS: readonly FunctionName[] = ['admin-key'];
+
+/** What waits where the stack has a waiter. */
+export const WAITER_ROUTES: readonly string[] = ['POST /v1/claims', 'ANY /v1/inbox'];
 
 export interface RouteSpec {
   method: 'ANY' | 'POST';
@@ -208,8 +162,8 @@ export interface RouteSpec {
 export const DEFAULT_ROUTE_FUNCTION: FunctionName = 'api';
 export const ROUTES: readonly RouteSpec[] = [
   { method: 'POST', path: '/v1/messages', to: 'ingest' },
-  { method: 'ANY', path: '/v1/messages/{proxy+}', to: 'inbox' },
-  { method: 'ANY', path: '/v1/broadcasts/{proxy+}', to: 'inbox' },
+  { method: 'ANY', path: '/v1/messages/{proxy+}', to: 'tasks' },
+  { method: 'ANY', path: '/v1/broadcasts/{proxy+}', to: 'tasks' },
   { method: 'POST', path: '/v1/claims', to: 'claims' },
   { method: 'ANY', path: '/v1/tasks', to: 'tasks' },
   { method: 'ANY', path: '/v1/tasks/{proxy+}', to: 'tasks' },
@@ -228,34 +182,34 @@ export const ROUTES: readonly RouteSpec[] = [
   { method: 'ANY', path: '/v1/limits/{proxy+}', to: 'tasks' },
   { method: 'ANY', path: '/v1/stats', to: 'tasks' },
   { method: 'ANY', path: '/v1/queues/{proxy+}', to: 'tasks' },
-  { method: 'ANY', path: '/v1/inbox', to: 'inbox' },
-  { method: 'ANY', path: '/v1/inbox/ack', to: 'inbox' },
-  { method: 'ANY', path: '/v1/agents', to: 'agents' },
-  { method: 'ANY', path: '/v1/agents/{proxy+}', to: 'agents' },
-  { method: 'ANY', path: '/v1/capabilities', to: 'agents' },
-  { method: 'ANY', path: '/v1/keys', to: 'agents' },
-  { method: 'ANY', path: '/v1/keys/{proxy+}', to: 'agents' },
-  { method: 'ANY', path: '/v1/relay/{proxy+}', to: 'relay' },
-  { method: 'ANY', path: '/v1/manifest', to: 'agents' },
-  { method: 'ANY', path: '/v1/violations', to: 'agents' },
-  { method: 'ANY', path: '/v1/webhooks', to: 'agents' },
-  { method: 'ANY', path: '/v1/webhooks/{proxy+}', to: 'agents' },
-  { method: 'ANY', path: '/v1/gaps', to: 'agents' },
-  { method: 'ANY', path: '/v1/gaps/{proxy+}', to: 'agents' },
-  { method: 'ANY', path: '/v1/tools', to: 'agents' },
-  { method: 'ANY', path: '/v1/tools/{proxy+}', to: 'agents' },
-  { method: 'ANY', path: '/v1/cards', to: 'cards' },
-  { method: 'ANY', path: '/v1/cards/{proxy+}', to: 'cards' },
-  { method: 'ANY', path: '/v1/boxes', to: 'cards' },
-  { method: 'ANY', path: '/v1/boxes/{proxy+}', to: 'cards' },
-  { method: 'ANY', path: '/a2a', to: 'a2a' },
-  { method: 'ANY', path: '/a2a/{proxy+}', to: 'a2a' },
-  { method: 'ANY', path: '/.well-known/agent-card.json', to: 'a2a' },
-  { method: 'ANY', path: '/.well-known/ai-catalog.json', to: 'a2a' },
-  { method: 'ANY', path: '/mcp', to: 'mcp' },
-  { method: 'ANY', path: '/mcp/{proxy+}', to: 'mcp' },
-  { method: 'ANY', path: '/console', to: 'console' },
-  { method: 'ANY', path: '/console/{proxy+}', to: 'console' },
-  { method: 'ANY', path: '/v1/turns', to: 'turns' },
-  { method: 'ANY', path: '/v1/turns/{proxy+}', to: 'turns' },
+  { method: 'ANY', path: '/v1/inbox', to: 'claims' },
+  { method: 'ANY', path: '/v1/inbox/ack', to: 'claims' },
+  { method: 'ANY', path: '/v1/agents', to: 'api' },
+  { method: 'ANY', path: '/v1/agents/{proxy+}', to: 'api' },
+  { method: 'ANY', path: '/v1/capabilities', to: 'api' },
+  { method: 'ANY', path: '/v1/keys', to: 'api' },
+  { method: 'ANY', path: '/v1/keys/{proxy+}', to: 'api' },
+  { method: 'ANY', path: '/v1/relay/{proxy+}', to: 'tasks' },
+  { method: 'ANY', path: '/v1/manifest', to: 'api' },
+  { method: 'ANY', path: '/v1/violations', to: 'api' },
+  { method: 'ANY', path: '/v1/webhooks', to: 'api' },
+  { method: 'ANY', path: '/v1/webhooks/{proxy+}', to: 'api' },
+  { method: 'ANY', path: '/v1/gaps', to: 'api' },
+  { method: 'ANY', path: '/v1/gaps/{proxy+}', to: 'api' },
+  { method: 'ANY', path: '/v1/tools', to: 'api' },
+  { method: 'ANY', path: '/v1/tools/{proxy+}', to: 'api' },
+  { method: 'ANY', path: '/v1/cards', to: 'tasks' },
+  { method: 'ANY', path: '/v1/cards/{proxy+}', to: 'tasks' },
+  { method: 'ANY', path: '/v1/boxes', to: 'tasks' },
+  { method: 'ANY', path: '/v1/boxes/{proxy+}', to: 'tasks' },
+  { method: 'ANY', path: '/a2a', to: 'api' },
+  { method: 'ANY', path: '/a2a/{proxy+}', to: 'api' },
+  { method: 'ANY', path: '/.well-known/agent-card.json', to: 'api' },
+  { method: 'ANY', path: '/.well-known/ai-catalog.json', to: 'api' },
+  { method: 'ANY', path: '/mcp', to: 'api' },
+  { method: 'ANY', path: '/mcp/{proxy+}', to: 'api' },
+  { method: 'ANY', path: '/console', to: 'api' },
+  { method: 'ANY', path: '/console/{proxy+}', to: 'api' },
+  { method: 'ANY', path: '/v1/turns', to: 'tasks' },
+  { method: 'ANY', path: '/v1/turns/{proxy+}', to: 'tasks' },
 ];

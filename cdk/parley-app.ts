@@ -18,6 +18,7 @@ export interface ParleyAppProps {
   target?: DeployTarget;
   relayImage?: () => ContainerImage;
   relay?: string;
+  waiterImage?: () => ContainerImage;
 }
 
 export const createParleyApp = ({
@@ -26,6 +27,7 @@ export const createParleyApp = ({
   target = 'aws',
   relayImage,
   relay,
+  waiterImage,
 }: ParleyAppProps): { app: App; stack: ParleyStack } => {
   if (config.aws === undefined) {
     throw new ConfigError(
@@ -39,6 +41,7 @@ export const createParleyApp = ({
     target: getTarget(app),
     code,
     relayImage: isRelayOnFargate(app) ? relayImage : undefined,
+    waiterImage,
   });
   return { app, stack };
 };

@@ -16,16 +16,19 @@ import { createEventBuses } from './constructs/event-bus.ts';
 import { createFunctionUrls } from './constructs/function-urls.ts';
 import type { FunctionResources } from './constructs/grant-access.ts';
 import { ParleyHttpApi } from './constructs/http-api.ts';
+import { createNetwork, type Network } from './constructs/network.ts';
 import type { ParleyFunction } from './constructs/parley-function.ts';
-import { createFunctions } from './constructs/parley-functions.ts';
+import { buildFunctionEnv, createFunctions } from './constructs/parley-functions.ts';
 import { addQueueMapping } from './constructs/queue-mapping.ts';
 import { listRelayPolicies } from './constructs/relay-policy.ts';
-import { createRelayNetwork, RelayService } from './constructs/relay-service.ts';
+import { RelayService } from './constructs/relay-service.ts';
 import { addSchedule } from './constructs/schedule.ts';
 import { addStreamMapping } from './constructs/stream-mapping.ts';
 import { Subscriptions } from './constructs/subscriptions.ts';
 import { createParleyTable } from './constructs/table.ts';
 import { TaskQueues } from './constructs/task-queues.ts';
+import { WaiterService } from './constructs/waiter-service.ts';
+import { createWakeQueue } from './constructs/wake-queue.ts';
 import type { FunctionName } from './function-specs.ts';
 
 export const DEPLOY_TARGETS = ['aws', 'localstack'] as const;
@@ -37,6 +40,7 @@ export interface ParleyStackProps {
   target: DeployTarget;
   code: (name: FunctionName) => Code;
   relayImage?: () => ContainerImage;
+  waiterImage?: () => ContainerImage;
 }
 
 /** A burst of timers must not use up the account's concurrency. Lambda's minimum is 2. */
@@ -77,9 +81,10 @@ export const createParley = (scope: Construct, props: ParleyStackProps): ParleyP
         table: resources.table,
         failures: resources.failures,
         parallelism: aws.streamParallelism,
+        isSplit: true,
         withMetrics: onAws,
       })
-    : undefined;
+    : [];
   addQueueMapping(functions.due, resources.delayQueue.queue, { enabled, atOnce: DUE_CONCURRENCY });
   for (const queue of resources.queues.deadLetters) {
     addQueueMapping(functions['dead-letters'], queue, { enabled, atOnce: MIN_CONCURRENCY });
@@ -103,7 +108,14 @@ export const createParley = (scope: Construct, props: ParleyStackProps): ParleyP
   });
   let url: string | undefined;
   if (onAws) {
-    const http = new ParleyHttpApi(scope, 'Http', { aws, functions, key, logRemoval: resources.logRemoval });
+    let network: Network | undefined;
+    const getNetwork = (): Network => {
+      network ??= createNetwork(scope, aws.stage, { hasRelays: props.relayImage !== undefined });
+      return network;
+    };
+    const { logRemoval } = resources;
+    const waiter = createWaiter(scope, props, resources, { getNetwork, edgeSecret })?.integration;
+    const http = new ParleyHttpApi(scope, 'Http', { aws, functions, waiter, key, logRemoval });
     const monitored = {
       ...resources,
       functions,
@@ -121,7 +133,8 @@ export const createParley = (scope: Construct, props: ParleyStackProps): ParleyP
     const alarms = aws.alarms.on ? new Alarms(scope, 'Alarms', { aws, watched: monitored }) : undefined;
     if (aws.canary) addCanaries(scope, functions, alarms?.rollback ?? []);
     createDashboard(scope, aws.stage, monitored);
-    if (props.relayImage) addRelays(scope, props, resources, url, props.relayImage());
+    if (props.relayImage)
+      addRelays(scope, props, resources, { endpoint: url, image: props.relayImage(), network: getNetwork() });
     for (const { project, policy } of listRelayPolicies(scope, resources))
       addOutputs(scope, { [`RelayPolicy${project.replaceAll('-', '')}`]: policy });
     addOutputs(scope, { Endpoint: url, ...(domainTarget ? { DomainTarget: domainTarget } : {}) });
@@ -146,19 +159,36 @@ const addRelays = (
   scope: Construct,
   { config, aws }: ParleyStackProps,
   { queues, key }: FunctionResources,
-  endpoint: string,
-  image: ContainerImage,
+  given: { endpoint: string; image: ContainerImage; network: Network },
 ): void => {
   const { relay } = aws;
   if (relay === undefined)
     throw new ConfigError('-c relay=fargate needs aws.relay in parley.config.ts: { natsServers: […] }');
   const projects = Object.keys(config.projects).filter((project) => hasRelay(config, project));
-  const ground = createRelayNetwork(scope, aws.stage);
   for (const project of projects) {
-    const props = { aws, relay, project, endpoint, queues, image, key, ...ground };
+    const props = { aws, relay, project, queues, key, ...given };
     const { keySecret } = new RelayService(scope, `Relay-${project}`, props);
     addOutputs(scope, { [`RelayKeySecret${project.replaceAll('-', '')}`]: keySecret.secretName });
   }
+};
+
+const createWaiter = (
+  scope: Construct,
+  { aws, waiterImage }: ParleyStackProps,
+  resources: FunctionResources,
+  given: { getNetwork: () => Network; edgeSecret: string | undefined },
+): WaiterService | undefined => {
+  const { waiter } = aws;
+  const { wakeQueue } = resources;
+  if (waiter === undefined || wakeQueue === undefined) return undefined;
+  if (waiterImage === undefined) throw new ConfigError('aws.waiter needs waiterImage: the image of waiter/Dockerfile');
+  const { edgeSecret } = given;
+  const env = {
+    ...buildFunctionEnv(aws.stage, resources),
+    ...(edgeSecret !== undefined && { EDGE_SECRET: edgeSecret }),
+  };
+  const network = given.getNetwork();
+  return new WaiterService(scope, 'Waiter', { aws, waiter, env, image: waiterImage(), network, wakeQueue, resources });
 };
 
 /** Whoever ends a stage that is kept must say so twice. */
@@ -180,6 +210,7 @@ const createResources = (scope: Construct, props: ParleyStackProps, onAws: boole
     }),
     queues: new TaskQueues(scope, 'Lanes', { config, stage, key }),
     delayQueue: new DelayQueue(scope, 'Delay', { stage, key }),
+    ...(aws.waiter && onAws && { wakeQueue: createWakeQueue(scope, stage, key) }),
     buses: createEventBuses(scope, {
       stage,
       projects: Object.keys(config.projects),

@@ -1,4 +1,4 @@
 import { messageRoutes } from '../shared/http/routes/messages.ts';
 import { createHttpFunction } from './runtime/http-function.ts';
 
-export const handler = createHttpFunction(messageRoutes);
+export const handler = await createHttpFunction(messageRoutes);

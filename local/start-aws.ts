@@ -47,7 +47,8 @@ const startAws = async ({ dir, port, host, nats, reportsGrants }: AwsStartOption
   const onTrouble = (line: string): void => {
     if (!isStopping) process.stderr.write(`parley: ${line}\n`);
   };
-  const started = await startTemplate({ template, assets, dir: folder, port, host, onTrouble });
+  const containers = { waiter: [process.execPath, join(ROOT, 'waiter', 'main.ts')] };
+  const started = await startTemplate({ template, assets, dir: folder, port, host, onTrouble, containers });
   running = started;
   for (const adminKey of adminKeys) await setAdminKey(started, adminKey);
   await assertHealthy(started);

@@ -52,7 +52,7 @@ const ENVIRONMENT = {
   TABLE_NAME: 'table',
   BUCKET_NAME: 'bucket',
   FAILURE_BUCKET_NAME: 'failures',
-  LANE_URL_PREFIX: 'https://sqs.us-east-1.amazonaws.com/000000000000/parley-',
+  QUEUE_URL_PREFIX: 'https://sqs.us-east-1.amazonaws.com/000000000000/parley-',
   DELAY_QUEUE_URL: 'https://sqs.us-east-1.amazonaws.com/000000000000/delay',
   STAGE: 'bench',
   AWS_REGION: 'us-east-1',
@@ -60,7 +60,6 @@ const ENVIRONMENT = {
   AWS_SECRET_ACCESS_KEY: 'none',
   POWERTOOLS_SERVICE_NAME: 'bench',
   POWERTOOLS_METRICS_NAMESPACE: 'Parley',
-  NODE_OPTIONS: '--enable-source-maps',
 };
 
 const Imported = z.object({ ms: z.number(), cpuMs: z.number() });

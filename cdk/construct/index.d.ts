@@ -28,6 +28,8 @@ export interface ParleyProps {
   aws?: Record<string, unknown>;
   /** With it, relays of projects run on Fargate. */
   relayImage?: ContainerImage;
+  /** For `aws.waiter`: of `waiter/Dockerfile`. */
+  waiterImage?: ContainerImage;
   dialects?: Record<string, unknown>;
   tasks?: Record<string, unknown>;
   cards?: Record<string, unknown>;

@@ -20,6 +20,8 @@ interface ParleyProps extends Omit<ConfigInput, 'projects' | 'aws'> {
   aws?: Partial<NonNullable<ConfigInput['aws']>>;
   /** With it, relays of projects run on Fargate. */
   relayImage?: ContainerImage;
+  /** For `aws.waiter`: of `waiter/Dockerfile`. */
+  waiterImage?: ContainerImage;
 }
 
 /** Beside this module in the package. */
@@ -35,7 +37,7 @@ export class Parley extends Construct {
 
   constructor(scope: Construct, id: string, props: ParleyProps) {
     super(scope, id);
-    const { domains, projects, stage = 'dev', aws, relayImage, ...rest } = props;
+    const { domains, projects, stage = 'dev', aws, relayImage, waiterImage, ...rest } = props;
     const config = defineConfig({
       ...rest,
       projects: projects ?? { default: { domains: domains ?? {} } },
@@ -51,6 +53,7 @@ export class Parley extends Construct {
       target: 'aws',
       code: (name) => Code.fromAsset(join(folder, name)),
       ...(relayImage && { relayImage: () => relayImage }),
+      ...(waiterImage && { waiterImage: () => waiterImage }),
     });
     this.url = url ?? '';
     this.table = table;

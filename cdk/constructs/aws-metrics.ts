@@ -15,8 +15,8 @@ export interface MonitoredResources {
   table: Table;
   queues: TaskQueues;
   delayQueue: DelayQueue;
-  /** Undefined while the deployment is paused. */
-  stream?: EventSourceMapping;
+  /** None while the deployment is paused. */
+  stream: EventSourceMapping[];
   api: HttpApi;
   refusedCalls: RefusedCallMetrics;
   /** Of the subscriptions. */
@@ -68,18 +68,18 @@ export const buildIteratorAgeMetric = ({ functions }: MonitoredResources): IMetr
   functions.dispatch.lambda.metric('IteratorAge', { period: METRIC_PERIOD, statistic: Stats.MAXIMUM });
 
 export const buildFailedRecordMetrics = ({ stream }: MonitoredResources): IMetric[] =>
-  stream === undefined
-    ? []
-    : ['OnFailureDestinationDeliveredEventCount', 'DroppedEventCount'].map(
-        (metricName) =>
-          new Metric({
-            namespace: 'AWS/Lambda',
-            metricName,
-            dimensionsMap: { EventSourceMappingUUID: stream.eventSourceMappingId },
-            statistic: Stats.SUM,
-            period: METRIC_PERIOD,
-          }),
-      );
+  stream.flatMap(({ eventSourceMappingId }) =>
+    ['OnFailureDestinationDeliveredEventCount', 'DroppedEventCount'].map(
+      (metricName) =>
+        new Metric({
+          namespace: 'AWS/Lambda',
+          metricName,
+          dimensionsMap: { EventSourceMappingUUID: eventSourceMappingId },
+          statistic: Stats.SUM,
+          period: METRIC_PERIOD,
+        }),
+    ),
+  );
 
 /** 1 if messages arrived but the stream invoked nothing. */
 export const buildStreamNotReadMetric = ({ functions }: MonitoredResources): IMetric => {

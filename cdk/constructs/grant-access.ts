@@ -3,6 +3,7 @@ import type { Table } from 'aws-cdk-lib/aws-dynamodb';
 import { PolicyStatement, type Role } from 'aws-cdk-lib/aws-iam';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
 import type { Bucket } from 'aws-cdk-lib/aws-s3';
+import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import { CHUNK_PRIORITY } from '../../shared/ports/queue-names.ts';
 import type { FunctionAccess } from '../function-specs.ts';
 import type { DelayQueue } from './delay-queue.ts';
@@ -17,6 +18,8 @@ export interface FunctionResources {
   buses: ProjectBus[];
   content: Bucket;
   failures: Bucket;
+  /** Of a stack with a waiter: whoever writes rings there. */
+  wakeQueue?: Queue;
   key?: IKey;
   /** Logs say who did what, so they are kept as long as the data. */
   logRemoval: RemovalPolicy;
@@ -72,6 +75,9 @@ const buildRelayStatements = (queueKeys: TaskQueue[], actions: readonly string[]
   return arns.length > 0 ? buildStatements('sqs', actions, arns) : [];
 };
 
+const writesItems = ({ table = [], queues = [] }: FunctionAccess): boolean =>
+  table.includes('PutItem') || queues.includes('SendMessage');
+
 export const grantAccess = (role: Role, access: FunctionAccess, to: FunctionResources): void => {
   const statements = [
     ...buildStatements('dynamodb', access.table, [to.table.tableArn]),
@@ -87,6 +93,7 @@ export const grantAccess = (role: Role, access: FunctionAccess, to: FunctionReso
       access.relayChunkQueues,
     ),
     ...buildStatements('sqs', access.delayQueue, [to.delayQueue.queue.queueArn]),
+    ...(to.wakeQueue && writesItems(access) ? buildStatements('sqs', ['SendMessage'], [to.wakeQueue.queueArn]) : []),
     ...buildStatements(
       'events',
       access.bus,

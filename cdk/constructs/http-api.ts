@@ -10,6 +10,7 @@ import {
   HttpApi,
   HttpMethod,
   HttpRoute,
+  type HttpRouteIntegration,
   HttpRouteKey,
   HttpStage,
   LogGroupLogDestination,
@@ -21,7 +22,7 @@ import type { IKey } from 'aws-cdk-lib/aws-kms';
 import { FilterPattern, LogGroup, MetricFilter } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
 import type { AwsConfig } from '../../shared/config/aws-config.ts';
-import { DEFAULT_ROUTE_FUNCTION, type FunctionName, ROUTES } from '../function-specs.ts';
+import { DEFAULT_ROUTE_FUNCTION, type FunctionName, ROUTES, WAITER_ROUTES } from '../function-specs.ts';
 import { ACCESS_LOG } from './access-log.ts';
 import { METRIC_PERIOD } from './metric-period.ts';
 import type { ParleyFunction } from './parley-function.ts';
@@ -29,6 +30,8 @@ import type { ParleyFunction } from './parley-function.ts';
 export interface HttpApiProps {
   aws: AwsConfig;
   functions: Record<FunctionName, ParleyFunction>;
+  /** For what waits, if the stack has one. */
+  waiter?: HttpRouteIntegration | undefined;
   key: IKey | undefined;
   logRemoval: RemovalPolicy;
 }
@@ -67,7 +70,7 @@ export class ParleyHttpApi extends Construct {
       ...(domain && { disableExecuteApiEndpoint: true }),
       ...(corsOrigins && { corsPreflight: { ...CORS, allowOrigins: corsOrigins } }),
     });
-    this.addRoutes(props.functions);
+    this.addRoutes(props);
     const log = new LogGroup(this, 'AccessLog', {
       // Log groups under `/aws/vendedlogs/` need no entry in the account's log resource policy, whose size is limited.
       logGroupName: `/aws/vendedlogs/parley-${stage}-access`,
@@ -105,13 +108,18 @@ export class ParleyHttpApi extends Construct {
     if (domain) this.domainTarget = this.addDomain(httpStage, domain);
   }
 
-  private addRoutes(functions: HttpApiProps['functions']): void {
+  private addRoutes({ functions, waiter }: HttpApiProps): void {
     const integrations = new Map<FunctionName, HttpLambdaIntegration>();
     const addRoute = (key: HttpRouteKey, to: FunctionName) => {
       const integration =
         integrations.get(to) ?? new HttpLambdaIntegration(to, functions[to].alias ?? functions[to].lambda);
       integrations.set(to, integration);
-      const route = new HttpRoute(this, key.key, { httpApi: this.api, routeKey: key, integration });
+      const isWaiting = waiter !== undefined && WAITER_ROUTES.includes(key.key);
+      const route = new HttpRoute(this, key.key, {
+        httpApi: this.api,
+        routeKey: key,
+        integration: isWaiting ? waiter : integration,
+      });
       this.routes.push(route);
       Validations.of(route).acknowledge({
         id: 'AwsSolutions-APIG4',

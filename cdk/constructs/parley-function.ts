@@ -67,7 +67,6 @@ export class ParleyFunction extends Construct {
       systemLogLevelV2: SystemLogLevel.WARN,
       environment: {
         ...props.env,
-        NODE_OPTIONS: '--enable-source-maps',
         POWERTOOLS_SERVICE_NAME: props.name,
         POWERTOOLS_METRICS_NAMESPACE: METRIC_NAMESPACE,
       },

@@ -15,17 +15,20 @@ export interface FunctionsProps {
   edgeSecret: string | undefined;
 }
 
+export const buildFunctionEnv = (stage: string, resources: FunctionResources): FunctionEnv => ({
+  STAGE: stage,
+  TABLE_NAME: resources.table.tableName,
+  BUCKET_NAME: resources.content.bucketName,
+  QUEUE_URL_PREFIX: resources.queues.urlPrefix,
+  DELAY_QUEUE_URL: resources.delayQueue.queue.queueUrl,
+  ...(resources.wakeQueue && { WAKE_QUEUE_URL: resources.wakeQueue.queueUrl }),
+});
+
 export const createFunctions = (
   scope: Construct,
   { aws, code, resources, edgeSecret }: FunctionsProps,
 ): Record<FunctionName, ParleyFunction> => {
-  const env: FunctionEnv = {
-    STAGE: aws.stage,
-    TABLE_NAME: resources.table.tableName,
-    BUCKET_NAME: resources.content.bucketName,
-    QUEUE_URL_PREFIX: resources.queues.urlPrefix,
-    DELAY_QUEUE_URL: resources.delayQueue.queue.queueUrl,
-  };
+  const env = buildFunctionEnv(aws.stage, resources);
   const createFunction = (name: FunctionName, more: Record<string, string> = {}): ParleyFunction =>
     new ParleyFunction(scope, {
       stage: aws.stage,
@@ -41,20 +44,12 @@ export const createFunctions = (
     ingest: createFunction('ingest'),
     claims: createFunction('claims'),
     tasks: createFunction('tasks'),
-    inbox: createFunction('inbox'),
-    agents: createFunction('agents'),
-    cards: createFunction('cards'),
-    a2a: createFunction('a2a'),
-    relay: createFunction('relay'),
-    turns: createFunction('turns'),
-    mcp: createFunction('mcp'),
     api: createFunction('api'),
     dispatch: createFunction('dispatch', failures),
     sweep: createFunction('sweep'),
     due: createFunction('due'),
     'dead-letters': createFunction('dead-letters'),
     replay: createFunction('replay', failures),
-    console: createFunction('console'),
     'admin-key': createFunction('admin-key'),
   };
 };

@@ -1,9 +1,7 @@
 import { Duration, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib';
-import { type IVpc, Peer, Port, SecurityGroup, SubnetType, Vpc } from 'aws-cdk-lib/aws-ec2';
+import { Peer, Port, SecurityGroup } from 'aws-cdk-lib/aws-ec2';
 import {
-  Cluster,
   type ContainerImage,
-  ContainerInsights,
   CpuArchitecture,
   Secret as EcsSecret,
   FargateService,
@@ -16,6 +14,7 @@ import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import { Construct } from 'constructs';
 import type { AwsConfig } from '../../shared/config/aws-config.ts';
+import type { Network } from './network.ts';
 import { buildRelayStatements } from './relay-policy.ts';
 import type { TaskQueues } from './task-queues.ts';
 
@@ -26,8 +25,7 @@ export interface RelayServiceProps {
   endpoint: string;
   queues: TaskQueues;
   image: ContainerImage;
-  vpc: IVpc;
-  cluster: Cluster;
+  network: Network;
   key?: IKey;
 }
 
@@ -38,21 +36,6 @@ const MEMORY_MIB = 512;
 const STOP_TIMEOUT = Duration.seconds(30);
 const HEALTH_CHECK =
   "fetch('http://127.0.0.1:8080/healthz').then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))";
-
-export const createRelayNetwork = (scope: Construct, stage: string): { vpc: Vpc; cluster: Cluster } => {
-  const subnet = { name: 'relay', subnetType: SubnetType.PUBLIC, cidrMask: 24 };
-  const vpc = new Vpc(scope, 'RelayNetwork', { maxAzs: 2, natGateways: 0, subnetConfiguration: [subnet] });
-  Validations.of(vpc).acknowledge({
-    id: 'AwsSolutions-VPC7',
-    reason: 'Nothing in it can be reached: the one security group lets no call in, and the relay logs what it carries.',
-  });
-  const cluster = new Cluster(scope, 'RelayCluster', {
-    vpc,
-    clusterName: `parley-${stage}-relays`,
-    containerInsightsV2: ContainerInsights.ENABLED,
-  });
-  return { vpc, cluster };
-};
 
 export class RelayService extends Construct {
   readonly service: FargateService;
@@ -74,14 +57,14 @@ export class RelayService extends Construct {
     });
     const task = this.#createTaskDefinition(props, name);
     const securityGroup = new SecurityGroup(this, 'Calls', {
-      vpc: props.vpc,
+      vpc: props.network.vpc,
       allowAllOutbound: false,
       description: 'Out to NATS, Parley and AWS; nothing in',
     });
     securityGroup.addEgressRule(Peer.anyIpv4(), Port.tcp(443), 'Parley and AWS');
     for (const port of relay.natsPorts) securityGroup.addEgressRule(Peer.anyIpv4(), Port.tcp(port), 'NATS');
     this.service = new FargateService(this, 'Service', {
-      cluster: props.cluster,
+      cluster: props.network.cluster,
       serviceName: name,
       taskDefinition: task,
       desiredCount: aws.paused ? 0 : relay.count,

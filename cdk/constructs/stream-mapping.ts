@@ -3,7 +3,13 @@ import type { Table } from 'aws-cdk-lib/aws-dynamodb';
 import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import { EventSourceMapping, FilterCriteria, FilterRule, MetricType, StartingPosition } from 'aws-cdk-lib/aws-lambda';
 import type { Bucket } from 'aws-cdk-lib/aws-s3';
-import { CHANGE_FEED_KINDS } from '../../shared/effects/record-definitions.ts';
+import {
+  AWAITED_KINDS,
+  CHANGE_FEED_KINDS,
+  PARTLY_AWAITED_KINDS,
+  UNAWAITED_KINDS,
+} from '../../shared/effects/record-definitions.ts';
+import { AWAITED_ATTRIBUTE } from '../../shared/engines/aws/awaited-attribute.ts';
 import { getObjectsArn } from './grant-access.ts';
 import type { ParleyFunction } from './parley-function.ts';
 
@@ -14,17 +20,20 @@ export interface StreamMappingProps {
   table: Table;
   failures: Bucket;
   parallelism: number;
+  /** Two readers: a shard has no room for a third one. */
+  isSplit: boolean;
   withMetrics: boolean;
 }
 
 /**
- * `dispatch` puts poison aside itself, so what fails here passes: it is tried for as long as the stream keeps it in order. A batch that
- * ends the whole function is bisected, and its one bad record ends in the bucket.
+ * What follows from a change that somebody waits for is done at once, and the rest in larger batches. A record is always in the
+ * same mapping, so its changes stay in order. `dispatch` puts poison aside itself, so what fails here passes: it is tried for as
+ * long as the stream keeps it in order. A batch that ends the whole function is bisected, and its one bad record ends in the bucket.
  */
 export const addStreamMapping = (
   dispatch: ParleyFunction,
-  { table, failures, parallelism, withMetrics }: StreamMappingProps,
-): EventSourceMapping => {
+  { table, failures, parallelism, isSplit, withMetrics }: StreamMappingProps,
+): EventSourceMapping[] => {
   const eventSourceArn = table.tableStreamArn;
   if (eventSourceArn === undefined) throw new Error('the table has no stream');
   dispatch.role.addToPolicy(
@@ -37,22 +46,39 @@ export const addStreamMapping = (
   dispatch.role.addToPolicy(
     new PolicyStatement({ actions: ['s3:PutObject'], resources: [getObjectsArn(failures, dispatch.role)] }),
   );
-  return new EventSourceMapping(dispatch, 'Stream', {
-    target: dispatch.lambda,
-    eventSourceArn,
-    startingPosition: StartingPosition.TRIM_HORIZON,
-    batchSize: 100,
-    // No agent waits for this path. In larger batches, an event costs a fraction of a write.
-    maxBatchingWindow: Duration.seconds(1),
-    parallelizationFactor: parallelism,
-    reportBatchItemFailures: true,
-    bisectBatchOnError: true,
-    retryAttempts: MAX_ATTEMPTS,
-    maxRecordAge: Duration.hours(20),
-    // Filtered records cause no invocation.
-    filters: [FilterCriteria.filter({ dynamodb: { Keys: { sk: { S: FilterRule.or(...CHANGE_FEED_KINDS) } } } })],
-    onFailure: { bind: () => ({ destination: failures.bucketArn }) },
-    supportS3OnFailureDestination: true,
-    ...(withMetrics ? { metricsConfig: { metrics: [MetricType.EVENT_COUNT] } } : {}),
-  });
+  const addMapping = (id: string, windowSeconds: number, filters: FilterPattern[]): EventSourceMapping =>
+    new EventSourceMapping(dispatch, id, {
+      target: dispatch.lambda,
+      eventSourceArn,
+      startingPosition: StartingPosition.TRIM_HORIZON,
+      batchSize: 100,
+      maxBatchingWindow: Duration.seconds(windowSeconds),
+      parallelizationFactor: parallelism,
+      reportBatchItemFailures: true,
+      bisectBatchOnError: true,
+      retryAttempts: MAX_ATTEMPTS,
+      maxRecordAge: Duration.hours(20),
+      // Filtered records cause no invocation.
+      filters: filters.map((dynamodb) => FilterCriteria.filter({ dynamodb })),
+      onFailure: { bind: () => ({ destination: failures.bucketArn }) },
+      supportS3OnFailureDestination: true,
+      ...(withMetrics ? { metricsConfig: { metrics: [MetricType.EVENT_COUNT] } } : {}),
+    });
+  if (!isSplit) return [addMapping('Stream', 0, [ofKinds(CHANGE_FEED_KINDS)])];
+  return [
+    addMapping('Stream', UNAWAITED_WINDOW_S, [
+      ofKinds(UNAWAITED_KINDS),
+      { ...ofKinds(PARTLY_AWAITED_KINDS), NewImage: { [AWAITED_ATTRIBUTE]: { N: FilterRule.notExists() } } },
+    ]),
+    addMapping('Awaited', 0, [
+      ofKinds(AWAITED_KINDS),
+      { ...ofKinds(PARTLY_AWAITED_KINDS), NewImage: { [AWAITED_ATTRIBUTE]: { N: FilterRule.exists() } } },
+    ]),
+  ];
 };
+
+/** In larger batches, an event costs a fraction of a write. */
+const UNAWAITED_WINDOW_S = 1;
+
+type FilterPattern = Record<string, object>;
+const ofKinds = (kinds: readonly string[]): FilterPattern => ({ Keys: { sk: { S: FilterRule.or(...kinds) } } });

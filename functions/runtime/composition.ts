@@ -23,7 +23,7 @@ export interface Runtime {
   engine: AwsEngine;
 }
 
-interface RuntimeOptions extends Pick<AwsEngineOptions, 'publishExternally' | 'inspectQueues'> {
+interface RuntimeOptions extends Pick<AwsEngineOptions, 'publishExternally' | 'inspectQueues' | 'share'> {
   /** Of a function that calls what users named. */
   createSender?: (allowsPrivate: boolean) => HttpSender;
 }
@@ -39,6 +39,7 @@ const createNoSender = (): HttpSender => {
 export const createRuntime = ({
   publishExternally,
   inspectQueues,
+  share,
   createSender = createNoSender,
 }: RuntimeOptions = {}): Runtime => {
   const env = FunctionEnv.parse(process.env);
@@ -47,6 +48,8 @@ export const createRuntime = ({
     table: env.TABLE_NAME,
     bucket: env.BUCKET_NAME,
     queueUrlPrefix: env.QUEUE_URL_PREFIX,
+    wakeQueueUrl: env.WAKE_QUEUE_URL,
+    share,
     delayQueueUrl: env.DELAY_QUEUE_URL,
     toQueueSuffix: buildQueueSuffix,
     hasQueue: (queueKey) => QUEUE_SUFFIXES.has(buildQueueSuffix(queueKey)),

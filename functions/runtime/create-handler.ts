@@ -22,5 +22,7 @@ export const createHandler =
     } catch (error) {
       logger.error('function failed', { error });
       throw error;
+    } finally {
+      await logger.flush();
     }
   };

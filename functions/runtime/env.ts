@@ -11,6 +11,8 @@ export const FunctionEnv = z.object({
   DELAY_QUEUE_URL: z.url(),
   /** Calls without it did not come through CloudFront. */
   EDGE_SECRET: z.string().min(1).optional(),
+  /** Of a deployment with a waiter. */
+  WAKE_QUEUE_URL: z.url().optional(),
 });
 export type FunctionEnv = z.output<typeof FunctionEnv>;
 

@@ -6,6 +6,7 @@ type Fields = Record<string, unknown>;
 /** One JSON line for each entry, with what is known of the invocation. Lambda takes what stands on standard output as it is. */
 class FunctionLogger {
   #invocation: Fields = {};
+  readonly #unwritten = new Set<Promise<void>>();
 
   /** Of the invocation that begins: nothing of the one before stays. */
   startInvocation({ awsRequestId }: { awsRequestId: string }, fields: Fields): void {
@@ -22,7 +23,7 @@ class FunctionLogger {
 
   #write(level: string, message: string, fields: Fields = {}): void {
     const { error } = fields;
-    const line = {
+    const line: Fields = {
       level,
       message,
       timestamp: new Date().toISOString(),
@@ -31,7 +32,22 @@ class FunctionLogger {
       ...fields,
       ...(error instanceof Error && { error: { name: error.name, message: error.message, stack: error.stack } }),
     };
-    process.stdout.write(`${JSON.stringify(line)}\n`);
+    const text = `${JSON.stringify(line)}\n`;
+    if (level !== 'ERROR') {
+      process.stdout.write(text);
+      return;
+    }
+    // Before the invocation ends, which waits for it.
+    const written = import('./map-stack.ts')
+      .then(({ mapStack }) => mapStack(text))
+      .catch(() => text)
+      .then((mapped) => void process.stdout.write(mapped))
+      .finally(() => this.#unwritten.delete(written));
+    this.#unwritten.add(written);
+  }
+
+  async flush(): Promise<void> {
+    await Promise.all(this.#unwritten);
   }
 }
 

@@ -11,11 +11,15 @@ import { FunctionEnv } from './env.ts';
 import { logger } from './function-logger.ts';
 import { LambdaLongPoll } from './long-poll.ts';
 import { flushMetrics } from './metrics-buffer.ts';
+import { openConnections } from './open-connections.ts';
+
+export type HttpFunction = Awaited<ReturnType<typeof createHttpFunction>>;
 
 /** A function behind the HTTP API, or behind a URL of its own: both send the same events. */
-export const createHttpFunction = (routes: readonly Route[], options?: Parameters<typeof createRuntime>[0]) => {
+export const createHttpFunction = async (routes: readonly Route[], options?: Parameters<typeof createRuntime>[0]) => {
   const { deps } = createRuntime(options);
   const handle = createRouter(deps, routes);
+  await openConnections(deps);
   return createHandler<APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2>(
     async (event, context) => {
       if (EDGE_SECRET !== undefined && event.headers[EDGE_HEADER] !== EDGE_SECRET) return FORBIDDEN;

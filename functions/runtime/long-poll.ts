@@ -1,5 +1,5 @@
 import type { Deps } from '../../shared/identity/deps.ts';
-import { acquireSlot } from './long-poll-semaphore.ts';
+import type { acquireSlot } from './long-poll-semaphore.ts';
 
 const DEFAULT_SLOTS = 100;
 /** Most find at once what they would wait for: whoever is still here after this needs a slot. */
@@ -37,7 +37,9 @@ export class LambdaLongPoll {
     const { limits, aws } = this.#deps.config;
     const { longPollSlots: slots = DEFAULT_SLOTS } = aws ?? {};
     const ownSlots = Math.min(limits.waitsPerKey, Math.ceil(slots / 2));
-    this.#slot = acquireSlot(this.#deps, { project, owner, slots: slots, ownSlots: ownSlots }, this.#longestMs);
+    this.#slot = import('./long-poll-semaphore.ts').then((semaphore) =>
+      semaphore.acquireSlot(this.#deps, { project, owner, slots, ownSlots }, this.#longestMs),
+    );
     this.#slot.then(
       (slot) => slot ?? this.#reject(),
       () => this.#reject(),

@@ -88,6 +88,22 @@ export const AwsConfig = z.strictObject({
   longPollSlots: positive
     .default(100)
     .describe('How many calls of each project may wait. Each occupies a function, and a new account has 10.'),
+  waiter: z
+    .strictObject({
+      cpu: z
+        .union([z.literal(256), z.literal(512), z.literal(1024), z.literal(2048)])
+        .default(256)
+        .describe('CPU units of Fargate: 1024 are a core.'),
+      memoryMB: z
+        .union([z.literal(512), z.literal(1024), z.literal(2048), z.literal(4096)])
+        .default(512)
+        .describe('Its memory. Fargate wants at least twice the CPU units, and 512 with 256 of them.'),
+    })
+    .refine(({ cpu, memoryMB }) => memoryMB >= 2 * cpu, 'memoryMB must be at least twice cpu')
+    .optional()
+    .describe(
+      'A process on Fargate in which claims and inbox calls of all agents wait, for a fixed price. `{}` switches it on. Without it, each waiting call occupies a function.',
+    ),
   edge: EdgeConfig.optional().describe(
     'CloudFront with a firewall before the API. Calls that pass them by are refused. Without traffic it costs 7 dollars a month, and 1.60 for a million calls.',
   ),

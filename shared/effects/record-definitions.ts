@@ -49,9 +49,12 @@ type StructuredField<T extends Item> = {
   [K in Field<T>]-?: NonNullable<T[K]> extends string | number | boolean ? never : K;
 }[Field<T>];
 
+type Awaited = true | ((record: object) => boolean);
+
 interface RecordDefinition<T extends Item, Feed extends boolean> {
   readonly type?: T;
   readonly inChangeFeed: Feed;
+  readonly awaited?: Awaited | undefined;
   readonly immutable: readonly string[];
   readonly compressed: readonly string[];
   readonly listed?: Readonly<Record<string, string>>;
@@ -61,6 +64,8 @@ interface RecordDefinition<T extends Item, Feed extends boolean> {
 interface RecordOptions<Feed, Immutable, Compressed, Plain> {
   /** Its changes have effects, or its timer is precise: it has a row in `record-handlers.ts`. */
   inChangeFeed?: Feed;
+  /** Somebody waits for what follows from its changes: for all records of the kind, or for those created so. */
+  awaited?: Awaited;
   /**
    * Stored as one compressed list, by position: append only. No condition may name such a field, and no change may
    * unset it.
@@ -90,9 +95,23 @@ export const defineRecord =
         ? unknown
         : { fieldInNoList: Exclude<StructuredField<T>, Immutable | Compressed | Plain> }),
   ): RecordDefinition<T, Feed> => {
-    const { inChangeFeed = false as Feed, immutable = [], compressed = [], listed, migration } = options;
-    return { inChangeFeed, immutable, compressed, listed, migration };
+    const { inChangeFeed = false as Feed, awaited, immutable = [], compressed = [], listed, migration } = options;
+    return { inChangeFeed, awaited, immutable, compressed, listed, migration };
   };
+
+/**
+ * Others wait for its end, it is carried to or from NATS, or it does the work of a turn or a call. Only fields of its creation: the
+ * changes of a record stay in one order.
+ */
+const isAwaitedTask = (task: object & Partial<Task>): boolean =>
+  task.dependencyIds !== undefined ||
+  task.batchMembership !== undefined ||
+  task.graph !== undefined ||
+  task.deliveryTarget !== undefined ||
+  task.fromNats !== undefined ||
+  Object.values(task.extensions ?? {}).some((said) => said instanceof Object && ('call' in said || 'turn' in said));
+
+const isForNats = (message: object & Partial<DirectMessage>): boolean => message.deliveryTarget !== undefined;
 
 const CORRELATION = defineRecord<CorrelationRecord>()({ immutable: ['correlation', 'fingerprint', 'traceparent'] });
 
@@ -117,6 +136,7 @@ const TURN_REQUEST = [
 export const RECORDS = {
   task: defineRecord<Task>()({
     inChangeFeed: true,
+    awaited: isAwaitedTask,
     listed: { type: 'capability', requester: 'from', domain: 'domain', conversation: 'conversation' },
     immutable: [
       'project',
@@ -180,7 +200,12 @@ export const RECORDS = {
   listing: defineRecord<TaskListing>()({
     immutable: ['project', 'id', 'taskCreatedAt', 'requester', 'address', 'conversation'],
   }),
-  fanout: defineRecord<FanoutCursor>()({ inChangeFeed: true, immutable: ['project'], plain: ['change'] }),
+  fanout: defineRecord<FanoutCursor>()({
+    inChangeFeed: true,
+    awaited: true,
+    immutable: ['project'],
+    plain: ['change'],
+  }),
   child: defineRecord<TaskLink>()({}),
   dependent: defineRecord<TaskLink>()({}),
   claim: defineRecord<ClaimReceipt>()({ plain: ['taskIds'] }),
@@ -190,6 +215,7 @@ export const RECORDS = {
   minute: defineRecord<Item>()({}),
   batch: defineRecord<Batch>()({
     inChangeFeed: true,
+    awaited: true,
     listed: { requester: 'from' },
     immutable: [
       'project',
@@ -208,6 +234,7 @@ export const RECORDS = {
   }),
   graph: defineRecord<Graph>()({
     inChangeFeed: true,
+    awaited: true,
     listed: { requester: 'from', conversation: 'conversation' },
     immutable: [
       'project',
@@ -225,6 +252,7 @@ export const RECORDS = {
   }),
   operation: defineRecord<Operation>()({
     inChangeFeed: true,
+    awaited: true,
     listed: { type: 'kind', requester: 'requester' },
     immutable: ['project', 'id', 'filter', 'by', 'reason', 'expected', 'createdAt'],
     compressed: ['page', 'failures'],
@@ -251,14 +279,15 @@ export const RECORDS = {
   key: defineRecord<ApiKey>()({ immutable: ['project', 'name', 'agent'], plain: ['previous'] }),
   'agent-secret': defineRecord<AgentSecret>()({}),
   'agent-tombstone': defineRecord<RemovedAgent>()({}),
-  'agent-caller': defineRecord<AgentCaller>()({ inChangeFeed: true, immutable: ['project', 'agent'] }),
-  'agent-call': defineRecord<AgentCall>()({ inChangeFeed: true, immutable: ['project', 'taskId'] }),
+  'agent-caller': defineRecord<AgentCaller>()({ inChangeFeed: true, awaited: true, immutable: ['project', 'agent'] }),
+  'agent-call': defineRecord<AgentCall>()({ inChangeFeed: true, awaited: true, immutable: ['project', 'taskId'] }),
   'agent-call-secret': defineRecord<AgentCallSecret>()({}),
   webhook: defineRecord<Webhook>()({ immutable: ['project', 'id', 'createdAt'], plain: ['types'] }),
   'webhook-attempt': defineRecord<WebhookAttempt>()({}),
   'push-config': defineRecord<PushConfig>()({ immutable: ['project', 'id', 'taskId'], plain: ['authentication'] }),
   outbox: defineRecord<Outbox>()({
     inChangeFeed: true,
+    awaited: true,
     immutable: ['project', 'subject', 'target'],
     compressed: ['pending', 'sent'],
   }),
@@ -283,6 +312,7 @@ export const RECORDS = {
   box: defineRecord<Box>()({ immutable: ['project', 'id', 'from', 'createdAt'], compressed: ['cards'] }),
   'direct-message': defineRecord<DirectMessage>()({
     inChangeFeed: true,
+    awaited: isForNats,
     immutable: [
       'project',
       'id',
@@ -312,6 +342,7 @@ export const RECORDS = {
   at: defineRecord<InboxSlot>()({ immutable: ['id', 'from'] }),
   broadcast: defineRecord<Broadcast>()({
     inChangeFeed: true,
+    awaited: true,
     immutable: ['project', 'id', 'dialect', 'from', 'createdAt', 'fingerprint', 'traceparent', 'tracestate', 'baggage'],
     compressed: ['command'],
   }),
@@ -327,11 +358,13 @@ export const RECORDS = {
   }),
   head: defineRecord<AgentState>()({
     inChangeFeed: true,
+    awaited: true,
     immutable: ['project'],
     plain: ['active', 'step', 'waiting', 'waitingSteps', 'calledServices', 'reports', 'deadlines', 'last'],
   }),
   turn: defineRecord<Turn>()({
     inChangeFeed: true,
+    awaited: true,
     listed: { requester: 'from', conversation: 'channel' },
     immutable: ['project', 'id', 'parent', 'fingerprint', 'batchMembership', ...TURN_REQUEST, 'parentSpan'],
     plain: ['end'],
@@ -342,9 +375,10 @@ export const RECORDS = {
   report: CORRELATION,
   join: CORRELATION,
   tool_call: CORRELATION,
-  wakeup: defineRecord<WakeupRecord>()({ inChangeFeed: true, plain: ['wakeup'] }),
+  wakeup: defineRecord<WakeupRecord>()({ inChangeFeed: true, awaited: true, plain: ['wakeup'] }),
   'ui-action': defineRecord<UiAction>()({
     inChangeFeed: true,
+    awaited: true,
     immutable: ['project', 'id', 'channel', 'createdAt', 'fingerprint', 'traceparent', 'tracestate'],
     compressed: ['error'],
   }),
@@ -361,11 +395,19 @@ export type ChangeFeedKind = {
   [K in RecordKind]: (typeof RECORDS)[K]['inChangeFeed'] extends true ? K : never;
 }[RecordKind];
 
-export const CHANGE_FEED_KINDS: readonly string[] = Object.entries(RECORDS).flatMap(([kind, { inChangeFeed }]) =>
-  inChangeFeed ? kind : [],
-);
+const listKinds = (isWanted: (awaited: Awaited | undefined) => boolean): readonly string[] =>
+  Object.entries<RecordDefinition<Item, boolean>>(RECORDS).flatMap(([kind, { inChangeFeed, awaited }]) =>
+    inChangeFeed && isWanted(awaited) ? kind : [],
+  );
+
+// No function needs these lists: the annotations let its bundle go without.
+export const CHANGE_FEED_KINDS = /* @__PURE__ */ listKinds(() => true);
+/** By whether somebody waits for what follows from their changes: always, by the record, or never. */
+export const AWAITED_KINDS = /* @__PURE__ */ listKinds((awaited) => awaited === true);
+export const PARTLY_AWAITED_KINDS = /* @__PURE__ */ listKinds((awaited) => typeof awaited === 'function');
+export const UNAWAITED_KINDS = /* @__PURE__ */ listKinds((awaited) => awaited === undefined);
 
 /** The fields that the index of the lists has. */
-export const LISTED_FIELDS: readonly string[] = [
+export const LISTED_FIELDS: readonly string[] = /* @__PURE__ */ (() => [
   ...new Set(Object.values(RECORDS).flatMap(({ listed = {} }) => Object.values(listed))),
-];
+])();

@@ -43,7 +43,7 @@ const lines = (): Line[] =>
 
 const notWorkedOff = (): Line[] => lines().filter(({ message }) => message === 'queue message failed');
 
-const HTTP_FUNCTIONS = ['ingest', 'claims', 'tasks', 'inbox', 'agents', 'cards', 'turns', 'api'];
+const HTTP_FUNCTIONS = ['ingest', 'claims', 'tasks', 'api'];
 
 describe('the logs of all functions', { concurrency: 1 }, () => {
   const keys: string[] = [];

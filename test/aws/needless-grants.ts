@@ -6,12 +6,12 @@ export const PROVEN_ALONE = ['dispatch', 'replay', 'sweep', 'due', 'dead-letters
 
 /** They make calls of other functions inside, each of which needs its grants there; `grants.ts` holds them against those. */
 export const COMPOSED: Record<string, readonly string[]> = {
-  mcp: ['ingest', 'claims', 'tasks', 'inbox', 'agents'],
+  api: ['ingest', 'claims', 'tasks'],
 };
 
 /** What is needed by chance only, so that no test can be sure to need it. */
 export const BY_CHANCE: Record<string, string> = {
-  'turns sqs:SendMessage lanes of a domain':
+  'tasks sqs:SendMessage lanes of a domain':
     'two workers of one agent have taken a task each at the same moment, and one of them gives its own back',
   'turns s3:DeleteObject content':
     'two calls stop a turn at the same moment, and the card of one of them is there already',

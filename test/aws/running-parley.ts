@@ -53,14 +53,15 @@ export interface RunningParley extends RunningTemplate {
 }
 
 export interface ParleyOptions extends Changes {
-  template?: Pick<TemplateOptions, 'scheduleMinuteMs'>;
+  template?: Pick<TemplateOptions, 'scheduleMinuteMs' | 'containers'>;
+  app?: typeof APP;
   /** Where an earlier one has run. */
   dir?: string;
 }
 
 export const runParley = async (owner: Owner, options: ParleyOptions = {}): Promise<RunningParley> => {
   Object.assign(process.env, SHORT_LIVED_JAVA);
-  const { template, assets } = await loadOrSynthesize(ROOT, () => {}, APP);
+  const { template, assets } = await loadOrSynthesize(ROOT, () => {}, options.app ?? APP);
   const dir = options.dir ?? tempDir(owner);
   const trouble: string[] = [];
   const running = await startTemplate({

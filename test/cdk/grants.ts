@@ -61,11 +61,11 @@ describe('the functions may', () => {
     const receivers = FUNCTION_NAMES.filter((name) =>
       granted(name).some((grant) => /^sqs:ReceiveMessage Lanes.*(critical|low)/.test(grant)),
     );
-    assert.deepEqual(receivers, ['claims', 'mcp', 'turns', 'due']);
+    assert.deepEqual(receivers, ['claims', 'tasks', 'api', 'due']);
   });
 
   it('send to every lane, where they send to lanes, and write that it is in use', () => {
-    for (const name of ['ingest', 'claims', 'tasks', 'dispatch', 'due', 'dead-letters', 'replay']) {
+    for (const name of ['ingest', 'claims', 'tasks', 'api', 'dispatch', 'due', 'dead-letters', 'replay']) {
       const lanes = granted(name).filter((grant) => /^sqs:SendMessage Lanes(?!defaultrelay)/.test(grant));
       assert.equal(lanes.length, 3 * 4, name);
       assert.ok(
@@ -102,7 +102,7 @@ describe('the functions may', () => {
   });
 
   it('keep cards, with a blob where they are large, wherever one may be made', () => {
-    for (const name of ['ingest', 'claims', 'inbox', 'cards', 'relay', 'turns', 'dispatch', 'due', 'replay']) {
+    for (const name of ['ingest', 'claims', 'tasks', 'api', 'dispatch', 'due', 'replay']) {
       for (const grant of ['dynamodb:PutItem Table', 's3:PutObject Content', 's3:DeleteObject Content'])
         assert.ok(
           granted(name).some((own) => own.startsWith(grant)),
@@ -117,8 +117,7 @@ describe('the functions may', () => {
         .flatMap((grant) => grant.match(/^dynamodb:Query Table[0-9A-F]{8}\/index\/(\w+)$/)?.[1] ?? [])
         .sort();
     assert.deepEqual(indexes('sweep'), ['byHolder', 'byList', 'due']);
-    assert.deepEqual(indexes('claims'), ['byHolder']);
-    assert.deepEqual(indexes('inbox'), ['byHolder', 'byList']);
+    assert.deepEqual(indexes('claims'), ['byHolder', 'byList']);
     assert.deepEqual(indexes('ingest'), ['byHolder']);
   });
 
@@ -141,15 +140,9 @@ describe('the functions may', () => {
     assert.deepEqual(listed, onBuckets('GetObject'));
     assert.deepEqual(listed, [
       'ingest Content',
-      'a2a Content',
       'claims Content',
       'tasks Content',
-      'inbox Content',
-      'agents Content',
-      'cards Content',
-      'relay Content',
-      'mcp Content',
-      'turns Content',
+      'api Content',
       'dispatch Content',
       'due Content',
       'replay Content',

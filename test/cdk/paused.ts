@@ -14,7 +14,7 @@ describe('a paused deployment', () => {
       .map(({ properties }) => properties.FunctionName.replace(/Function.*/, ''));
 
   it('reads neither the stream nor a queue', () => {
-    assert.deepEqual(reading(running).sort(), ['deadletters', 'deadletters', 'dispatch', 'due']);
+    assert.deepEqual(reading(running).sort(), ['deadletters', 'deadletters', 'dispatch', 'dispatch', 'due']);
     assert.deepEqual(reading(paused), []);
   });
 

@@ -13,3 +13,4 @@ import './rules-and-limits.ts';
 import './storage.ts';
 import './stream.ts';
 import './subscriptions.ts';
+import './waiter.ts';

@@ -50,6 +50,10 @@ const ALLOWED: [from: RegExp, to: RegExp][] = [
     /^relay\/|^shared\/(nats|ports|kernel)\/|^shared\/engines\/aws\/sqs-(queue|receive)\.ts$|^@nats-io\/(transport-node|jetstream)$|^@aws-sdk\/client-sqs$|^(zod|esbuild)$|^node:/,
   ],
   [/^local\/aws-records\.ts$/, /^local\/|^shared\/|^@aws-sdk\/client-dynamodb$|^node:/],
+  [
+    /^waiter\//,
+    /^waiter\/|^functions\/runtime\/|^local\/http-server\.ts$|^shared\/|^@aws-sdk\/client-sqs$|^(zod|esbuild)$|^node:/,
+  ],
   [/^local\//, /^local\/|^relay\/|^shared\/|^console\/[^/]+\.ts$|^parley\.config\.ts$|^node:/],
   [
     /^functions\//,
@@ -108,7 +112,7 @@ const isAbove = (target: string, file: string): boolean =>
   file.startsWith('shared/') && target.startsWith('shared/') && findRank(target) > findRank(file);
 
 const files = globSync(
-  '{cdk,console,functions,shared,local,relay,examples,cli,release,sdk/typescript/{src,testing}}/**/*.{ts,tsx}',
+  '{cdk,console,functions,shared,local,relay,waiter,examples,cli,release,sdk/typescript/{src,testing}}/**/*.{ts,tsx}',
   {
     exclude: ['**/test/**'],
   },

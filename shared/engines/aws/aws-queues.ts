@@ -1,14 +1,15 @@
 import type { QueueKey, QueueMessage, Queues } from '../../ports/queues.ts';
 import type { TurnAssigner } from './assign-turns.ts';
 import { coalesce } from './coalesce.ts';
-import { enqueueItems } from './dynamo-queue.ts';
+import { enqueueItems, queuePk } from './dynamo-queue.ts';
 import type { InspectQueues } from './inspect-queues.ts';
-import { QueueActivityIndex, type QueueActivityStore } from './queue-activity-index.ts';
+import { QueueActivityIndex, type QueueActivityStore, queueActivityRef } from './queue-activity-index.ts';
 import type { ReceiveSources } from './receive-sources.ts';
+import type { Ring } from './ring-on-writes.ts';
 import { partitionByBackend, type SqsQueues, sendToSqs } from './sqs-queue.ts';
 
 /** Of a process that receives for many at the same time. */
-export type SharedReceive = Pick<ReceiveSources, 'poll' | 'pauseBeforeRecheck'>;
+export type SharedReceive = Pick<ReceiveSources, 'poll' | 'watch'>;
 
 export interface ReceiverOptions extends Partial<SharedReceive> {
   /** Called with a queue of a domain whose messages have waited for long. */
@@ -23,9 +24,9 @@ export const createAwsQueues = (
   sqs: SqsQueues,
   lists: QueueActivityStore,
   inspect: InspectQueues,
-  shared?: SharedReceive,
+  { shared, ring }: { shared?: SharedReceive | undefined; ring?: Ring | undefined } = {},
 ): Queues => {
-  const activityIndex = new QueueActivityIndex(lists);
+  const activityIndex = new QueueActivityIndex(lists, ring);
   // Most functions send no new task.
   let turns: Promise<TurnAssigner> | undefined;
   const loadTurns = (): Promise<TurnAssigner> => {
@@ -52,6 +53,9 @@ export const createAwsQueues = (
         activityIndex.recordActivity(messages.map(({ queueKey }) => queueKey)),
         enqueueItems(lists, listed),
       ]);
+      // A receive from a domain waits for its capabilities too.
+      const keys = listed.flatMap(({ queueKey }) => [queuePk(queueKey), queueActivityRef(queueKey).pk]);
+      if (ring && keys.length > 0) await ring(keys);
     },
     assignTurn: async (queueKey, share) => (await loadTurns()).assignTurn(queueKey, share),
     receive: async (...args) => (await load()).receive(...args),

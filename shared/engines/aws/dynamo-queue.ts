@@ -21,7 +21,7 @@ export interface DynamoQueueStore {
 export const getShardKeys = (queueKey: QueueKey): string[] => listShardKeys(queuePk(queueKey));
 
 /** Unique: agent names cannot contain the separator. */
-const queuePk = ({ project, kind, name }: QueueKey): string =>
+export const queuePk = ({ project, kind, name }: QueueKey): string =>
   kind === 'agent' ? `${project}#queue#${name}` : `${project}#queue#${kind}#${name}`;
 const toQueueShard = (queueKey: QueueKey, dedup: string): string =>
   `${queuePk(queueKey)}#${(dedup.codePointAt(0) ?? 0) % INDEX_SHARDS}`;

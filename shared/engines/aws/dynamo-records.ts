@@ -14,11 +14,12 @@ import { type DynamoTable, decodeUnlessExpired, getMany, toAttributeKey } from '
 import { buildAbsentCondition, buildUpdate, buildUpdateCondition, ExpressionBuilder } from './expression-builder.ts';
 import { type Attributes, toRecord } from './item-codec.ts';
 import { queryItems } from './query-records.ts';
+import { isRung } from './ring-on-writes.ts';
 
 /** Usually within a second. */
 const INDEX_LAG_MS = 20_000;
 
-export const createDynamoRecords = (table: DynamoTable): Records => ({
+export const createDynamoRecords = (table: DynamoTable, listen?: (keys: string[]) => Watcher): Records => ({
   indexLagMs: INDEX_LAG_MS,
   get: (ref) => getItem(table, ref),
   getMany: (refs) => getMany(table, refs),
@@ -34,7 +35,7 @@ export const createDynamoRecords = (table: DynamoTable): Records => ({
   },
   // Most calls need none.
   transact: async (writes, token) => (await import('./transact-records.ts')).transactItems(table, writes, token),
-  watch: () => createPollingWatcher(table.clock),
+  watch: (pk) => (listen && isRung(pk) ? listen([pk]) : createPollingWatcher(table.clock)),
 });
 
 const getItem = async <T extends Item>(table: DynamoTable, ref: Ref<T>): Promise<T | undefined> => {

@@ -5,6 +5,7 @@ import { convertToAttr, convertToNative } from '@aws-sdk/util-dynamodb';
 import type { Change } from '../../ports/conditions.ts';
 import type { Fields, RecordMigration } from '../../ports/record-migration.ts';
 import type { Item, Key } from '../../ports/records.ts';
+import { AWAITED_ATTRIBUTE } from './awaited-attribute.ts';
 
 export type Attributes = Record<string, AttributeValue>;
 
@@ -21,6 +22,8 @@ interface KindSchema {
   compressed: readonly string[];
   /** Fields by which records are listed, given when the record is made. The index of the lists has them, so they are not packed. */
   listed?: Readonly<Record<string, string>> | undefined;
+  /** A record for which it is true is marked for those who read the stream. It looks at immutable fields alone. */
+  awaited?: true | ((record: object) => boolean) | undefined;
   migration?: RecordMigration;
 }
 
@@ -31,9 +34,10 @@ interface KindCodec {
   immutable: ReadonlySet<string>;
   compressed: ReadonlySet<string>;
   listed: Readonly<Record<string, string>> | undefined;
+  isAwaited: (record: object) => boolean;
 }
 
-const createKindCodec = ({ immutable, compressed, listed, migration }: KindSchema): KindCodec => {
+const createKindCodec = ({ immutable, compressed, listed, migration, awaited }: KindSchema): KindCodec => {
   const apart = Object.values(listed ?? {});
   return {
     migration,
@@ -41,6 +45,7 @@ const createKindCodec = ({ immutable, compressed, listed, migration }: KindSchem
     immutable: new Set(immutable.filter((field) => !apart.includes(field))),
     compressed: new Set(compressed),
     listed,
+    isAwaited: typeof awaited === 'function' ? awaited : () => false,
   };
 };
 
@@ -117,7 +122,7 @@ export class ItemCodec {
 
   /** A whole new item. */
   encode(present: Key & object): Attributes {
-    const { order, immutable, listed, migration } = this.#getKind(present.sk);
+    const { order, immutable, listed, migration, isAwaited } = this.#getKind(present.sk);
     const record = migration ? { ...present, ...migration.downgrade({ ...present }) } : present;
     const fields = Object.entries(record).filter(([, value]) => value !== undefined);
     const implied = parseKeyFields(record);
@@ -133,6 +138,7 @@ export class ItemCodec {
       if (isPacked && immutable.has(field)) continue;
       for (const [name, stored] of this.encodeField(record, field, value)) if (stored) item[name] = stored;
     }
+    if (isAwaited(present)) item[AWAITED_ATTRIBUTE] = { N: '1' };
     return listed ? Object.assign(item, encodeListPlace(record)) : item;
   }
 
@@ -180,7 +186,8 @@ export class ItemCodec {
   }
 
   decode<T extends Item>(item: Attributes): T {
-    const { [PACKED_ATTRIBUTE]: pack, ttl: _ttl, dueShard: _shard, lp: _place, ls: _time, ...rest } = item;
+    const { [PACKED_ATTRIBUTE]: pack, [AWAITED_ATTRIBUTE]: _awaited, ttl: _ttl, ...stored } = item;
+    const { dueShard: _shard, lp: _place, ls: _time, ...rest } = stored;
     const kind = this.#getKind(rest.sk?.S ?? '');
     const record: Record<string, unknown> = {};
     if (pack?.B) Object.assign(record, this.#decodeImmutable(kind, decompress(pack.B), rest.pk?.S ?? ''));

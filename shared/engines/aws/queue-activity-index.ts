@@ -3,6 +3,7 @@ import type { Clock } from '../../ports/clock.ts';
 import { equals } from '../../ports/conditions.ts';
 import { getDomain, PRIORITIES, type Priority, type QueueKey } from '../../ports/queues.ts';
 import type { Item, Records, Ref } from '../../ports/records.ts';
+import type { Ring } from './ring-on-writes.ts';
 
 /**
  * An empty SQS receive costs four times this read. So queues without recent sends are skipped, except a domain's normal
@@ -50,8 +51,11 @@ export class QueueActivityIndex {
   readonly #writtenAt = new Map<string, number>();
   #rounds = 0;
 
-  constructor(memory: QueueActivityStore) {
+  readonly #ring: Ring | undefined;
+
+  constructor(memory: QueueActivityStore, ring?: Ring) {
     this.#store = memory;
+    this.#ring = ring;
   }
 
   /** Must be stored before the sender is answered; otherwise receivers skip the queue. */
@@ -73,6 +77,7 @@ export class QueueActivityIndex {
           'orCreate',
         );
         this.#writtenAt.set(name, now);
+        await this.#ring?.([queueActivityRef(queueKey).pk]);
         if (written.outcome === 'written') await this.#deleteInactive(written.after);
       }),
     );

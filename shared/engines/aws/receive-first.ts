@@ -1,5 +1,6 @@
 import { sleep } from '../../ports/clock.ts';
 import type { QueueKey, ReceivedMessage, ReceiveOptions } from '../../ports/queues.ts';
+import type { Watcher } from '../../ports/records.ts';
 import { claimVisible } from './dynamo-queue-receive.ts';
 import { formatQueueKey, listTableItems, type ReceiveSources } from './receive-sources.ts';
 import { isSqsQueue } from './sqs-queue.ts';
@@ -19,7 +20,7 @@ export const receiveFirst = async (
   sources: ReceiveSources,
   first: QueueKey[],
   listActive: () => Promise<QueueKey[]>,
-  options: ReceiveOptions,
+  options: ReceiveOptions & { watcher?: Watcher | undefined },
 ): Promise<ReceivedMessage[]> => {
   const { clock, lists, poll } = sources;
   const until = clock.now() + options.waitMs;
@@ -53,7 +54,7 @@ export const receiveFirst = async (
     for (const queueKey of active.filter(isSqsQueue)) start(queueKey);
     const pausing = new AbortController();
     const either = AbortSignal.any([signal, pausing.signal]);
-    await Promise.race([polled.promise, pauseBetween(sources, active, until, either)]);
+    await Promise.race([polled.promise, pauseBetween(sources, active, { until, watcher: options.watcher }, either)]);
     pausing.abort();
     if (found.length > 0 || failures.length > 0 || signal.aborted || clock.now() >= until) break;
     try {
@@ -75,18 +76,14 @@ export const receiveFirst = async (
 };
 
 const pauseBetween = async (
-  { clock, pauseBeforeRecheck }: ReceiveSources,
+  { clock }: ReceiveSources,
   active: QueueKey[],
-  until: number,
+  { until, watcher }: { until: number; watcher: Watcher | undefined },
   signal: AbortSignal,
 ): Promise<void> => {
   const isAsking = active.some(isSqsQueue);
-  const recheckMs = isAsking ? RECHECK_MS : TABLE_RECHECK_MS;
   const leftMs = until - clock.now() + (isAsking ? LAST_ANSWER_MS : 0);
-  const end = sleep(clock, pauseBeforeRecheck ? leftMs : Math.min(recheckMs, leftMs), signal);
+  const recheckMs = isAsking ? RECHECK_MS : TABLE_RECHECK_MS;
   // A key that has ended is looked at by whoever claims.
-  const over = end.done.catch(() => {});
-  if (!pauseBeforeRecheck) return over;
-  await Promise.race([over, pauseBeforeRecheck(active, signal)]);
-  end.endEarly();
+  await (watcher?.next(leftMs, signal) ?? sleep(clock, Math.min(recheckMs, leftMs), signal).done).catch(() => {});
 };

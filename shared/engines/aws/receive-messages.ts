@@ -6,9 +6,11 @@ import {
   type ReceivedMessage,
   type ReceiveOptions,
 } from '../../ports/queues.ts';
+import type { Watcher } from '../../ports/records.ts';
 import type { ReceiverOptions, SharedReceive } from './aws-queues.ts';
+import { queuePk } from './dynamo-queue.ts';
 import { deleteQueued, listVisible, releaseQueued } from './dynamo-queue-receive.ts';
-import type { QueueActivityIndex, QueueActivityStore } from './queue-activity-index.ts';
+import { type QueueActivityIndex, type QueueActivityStore, queueActivityRef } from './queue-activity-index.ts';
 import { receiveFirst } from './receive-first.ts';
 import { receiveNow } from './receive-now.ts';
 import { groupByTableQueue } from './receive-sources.ts';
@@ -48,6 +50,20 @@ export const createReceiver = (
   };
 
   const receive = async (queueKeys: QueueKey[], options: ReceiveOptions): Promise<ReceivedMessage[]> => {
+    const { waitMs } = options;
+    // Before the first look: nothing is missed.
+    const watcher = waitMs > 0 ? shared?.watch?.(listKeys(queueKeys)) : undefined;
+    try {
+      return await receiveUntil(queueKeys, { ...options, watcher });
+    } finally {
+      watcher?.close();
+    }
+  };
+
+  const receiveUntil = async (
+    queueKeys: QueueKey[],
+    options: ReceiveOptions & { watcher: Watcher | undefined },
+  ): Promise<ReceivedMessage[]> => {
     const { max, waitMs, signal } = options;
     const active = await listActive(queueKeys);
     // A long poll answers at once where there is something, too.
@@ -87,3 +103,8 @@ export const createReceiver = (
     },
   };
 };
+
+/** What is written where something comes into one of them, or into one of a capability of a domain. */
+const listKeys = (queueKeys: QueueKey[]): string[] => [
+  ...new Set(queueKeys.flatMap((key) => [queueActivityRef(key).pk, ...(isSqsQueue(key) ? [] : [queuePk(key)])])),
+];

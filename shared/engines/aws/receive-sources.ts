@@ -1,5 +1,6 @@
 import type { Clock } from '../../ports/clock.ts';
 import { PRIORITIES, type QueueKey, type ReceivedMessage, type ReceiveOptions } from '../../ports/queues.ts';
+import type { Watcher } from '../../ports/records.ts';
 import type { DynamoQueueStore } from './dynamo-queue.ts';
 import { listVisible, type VisibleItem } from './dynamo-queue-receive.ts';
 import { isSqsQueue } from './sqs-queue.ts';
@@ -10,8 +11,8 @@ export interface ReceiveSources {
   lists: DynamoQueueStore;
   /** Asks one SQS queue. Ended early, it still returns what it has taken. */
   poll: (queueKey: QueueKey, options: PollOptions) => Promise<ReceivedMessage[]>;
-  /** Until something is written for one of the queues, or so long. */
-  pauseBeforeRecheck?: ((queueKeys: QueueKey[], signal: AbortSignal) => Promise<void>) | undefined;
+  /** Hears what is written under these keys. Without it, all is looked at again and again. */
+  watch?: ((keys: string[]) => Watcher) | undefined;
 }
 
 interface TableItems {

@@ -1,14 +1,14 @@
 import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2 } from 'aws-lambda';
-import { EMBEDDED_FILES } from '../console/embedded-files.ts';
-import { prepareFiles, serveConsole } from '../console/serve-console.ts';
-import { createHandler } from './runtime/create-handler.ts';
+import { EMBEDDED_FILES } from '../../console/embedded-files.ts';
+import { prepareFiles, serveConsole } from '../../console/serve-console.ts';
+import { createHandler } from './create-handler.ts';
 
 const files = prepareFiles(
   new Map(Object.entries(EMBEDDED_FILES).map(([name, text]) => [name, Buffer.from(text, 'base64')])),
 );
 
 /** The console beside the API, at the same address. It needs no table: the page asks the API with the key of its tab. */
-export const handler = createHandler<APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2>(
+export const handleConsole = createHandler<APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2>(
   async ({ requestContext, rawPath, headers }) => {
     const {
       status,
