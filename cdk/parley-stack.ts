@@ -3,6 +3,7 @@ import type { ContainerImage } from 'aws-cdk-lib/aws-ecs';
 import type { Code } from 'aws-cdk-lib/aws-lambda';
 import type { Construct } from 'constructs';
 import type { AwsConfig } from '../shared/config/aws-config.ts';
+import { planConcurrency } from '../shared/config/concurrency.ts';
 import { type Config, ConfigError } from '../shared/config/config.ts';
 import { hasRelay } from '../shared/config/project-settings.ts';
 import { Alarms } from './constructs/alarms.ts';
@@ -43,8 +44,7 @@ export interface ParleyStackProps {
   waiterImage?: () => ContainerImage;
 }
 
-/** A burst of timers must not use up the account's concurrency. Lambda's minimum is 2. */
-const DUE_CONCURRENCY = 20;
+/** Lambda's minimum for a queue. */
 const MIN_CONCURRENCY = 2;
 
 export class ParleyStack extends Stack {
@@ -75,17 +75,18 @@ export const createParley = (scope: Construct, props: ParleyStackProps): ParleyP
   const edgeSecret = aws.edge && onAws ? createEdgeSecret(scope, aws.stage) : undefined;
   const functions = createFunctions(scope, { aws, code, resources, edgeSecret });
   const enabled = !aws.paused;
+  const plan = planConcurrency(aws, Object.keys(props.config.projects).length);
   // Omitted, not disabled: a restored table has another stream, which needs another mapping and grant.
   const stream = enabled
     ? addStreamMapping(functions.dispatch, {
         table: resources.table,
         failures: resources.failures,
-        parallelism: aws.streamParallelism,
-        isSplit: true,
+        parallelism: plan.streamParallelism,
+        isSplit: plan.isSplit,
         withMetrics: onAws,
       })
     : [];
-  addQueueMapping(functions.due, resources.delayQueue.queue, { enabled, atOnce: DUE_CONCURRENCY });
+  addQueueMapping(functions.due, resources.delayQueue.queue, { enabled, atOnce: plan.timers });
   for (const queue of resources.queues.deadLetters) {
     addQueueMapping(functions['dead-letters'], queue, { enabled, atOnce: MIN_CONCURRENCY });
   }

@@ -55,7 +55,10 @@ const MAX_SERVER_ERRORS = 5;
 /** The SDK retries each fault, so a few have no consequence. */
 const MAX_TABLE_FAULTS = 10;
 
-const buildAlarmRules = (watched: MonitoredResources, { alarms, stage }: AwsConfig): AlarmRule[] => {
+/** Of what the account runs at the same time, should that be less than the threshold. */
+const NEAR_THE_LIMIT = 0.8;
+
+const buildAlarmRules = (watched: MonitoredResources, { alarms, concurrency, stage }: AwsConfig): AlarmRule[] => {
   const { functions, delayQueue, api, refusedCalls } = watched;
   const buildFunctionMetrics = (metric: 'Errors' | 'Throttles') =>
     SCHEDULED_FUNCTIONS.map((name) =>
@@ -158,7 +161,7 @@ const buildAlarmRules = (watched: MonitoredResources, { alarms, stage }: AwsConf
           statistic: 'Maximum',
         }),
       ],
-      minimum: alarms.concurrency,
+      minimum: Math.min(alarms.concurrency, Math.floor(concurrency * NEAR_THE_LIMIT)),
     },
     {
       runbookAnchor: 'table-faults',

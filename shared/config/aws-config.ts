@@ -85,9 +85,17 @@ export const AwsConfig = z.strictObject({
     .describe(
       'What the table and each of its indexes can take at once. A new table takes 12,000 and 4,000, and grows with its load. AWS charges what is above once, when it is set.',
     ),
+  concurrency: positive
+    .min(10)
+    .default(1000)
+    .describe(
+      'How many functions the account may run at the same time: `aws lambda get-account-settings` says it. A new account may have 10. The next setting, `streamParallelism` and the number of timers follow from it.',
+    ),
   longPollSlots: positive
-    .default(100)
-    .describe('How many calls of each project may wait. Each occupies a function, and a new account has 10.'),
+    .optional()
+    .describe(
+      'How many calls of each project may wait in functions, each of which occupies one. By default 100, or as many as fit into `concurrency`.',
+    ),
   waiter: z
     .strictObject({
       cpu: z
@@ -140,8 +148,10 @@ export const AwsConfig = z.strictObject({
     .int()
     .min(1)
     .max(10)
-    .default(2)
-    .describe('How many batches of each stream shard the dispatcher processes concurrently.'),
+    .optional()
+    .describe(
+      'How many batches of each stream shard each of its readers processes concurrently. By default 2, and 1 where `concurrency` is below 100.',
+    ),
   logCalls: z
     .boolean()
     .default(false)

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { CHANNEL_ID, PUBLIC_CHANNEL } from '../kernel/ids.ts';
 import { AwsConfig, checkAwsSettings, checkQueueNames } from './aws-config.ts';
+import { checkConcurrency, planConcurrency } from './concurrency.ts';
 import { checkDialectSettings, DialectSettings } from './dialect-settings.ts';
 
 const SECOND_MS = 1000;
@@ -261,11 +262,20 @@ export const defineConfig = (values: z.input<typeof Config>): Config => {
     ...issues.map(({ path, message }) => `${path.join('.')}: ${message}`),
     ...checkQueueNames(values),
     ...(parsed.data?.aws ? checkAwsSettings(parsed.data.aws, Object.keys(parsed.data.projects)) : []),
+    ...(parsed.data?.aws ? checkConcurrency(parsed.data.aws, Object.keys(parsed.data.projects).length) : []),
     ...(parsed.data ? checkConsumers(parsed.data) : []),
     ...(parsed.data ? checkDialectSettings(parsed.data.dialects, Object.keys(parsed.data.projects)) : []),
   ];
-  if (parsed.success && mistakes.length === 0) return parsed.data;
+  if (parsed.success && mistakes.length === 0) return withPlannedSlots(parsed.data);
   throw new ConfigError(`The configuration is not valid:\n${mistakes.map((mistake) => `  ${mistake}`).join('\n')}`);
+};
+
+/** The functions that count waiting calls know no plan. */
+const withPlannedSlots = (config: Config): Config => {
+  const { aws, projects } = config;
+  if (!aws) return config;
+  const { longPollSlots } = planConcurrency(aws, Object.keys(projects).length);
+  return { ...config, aws: { ...aws, longPollSlots } };
 };
 
 /** A consumer that was away for a week must find what it missed. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { z } from 'zod';
+import { planConcurrency } from '../../shared/config/concurrency.ts';
 import { type Config, ConfigError, defineConfig } from '../../shared/config/config.ts';
 
 type Values = z.input<typeof Config>;
@@ -31,9 +32,9 @@ describe('the configuration of a deployment', () => {
       removal: 'retain',
       customerKey: false,
       throttle: { rate: 3000, burst: 5000, otherRate: 200, otherBurst: 400 },
+      concurrency: 1000,
       longPollSlots: 100,
       paused: false,
-      streamParallelism: 2,
       logDays: 30,
       logCalls: false,
       canary: false,
@@ -160,5 +161,37 @@ describe('the configuration of a deployment', () => {
   it('asks nothing of AWS where there is no aws section', () => {
     const domains = Object.fromEntries(Array.from({ length: 40 }, (_, at) => [`${'d'.repeat(28)}-${at}`, domain]));
     assert.deepEqual(mistakesIn({ ...sound, aws: undefined, projects: { ['p'.repeat(32)]: { domains } } }), []);
+  });
+});
+
+describe('what an account runs at the same time', () => {
+  const planned = (aws: object) => defineConfig({ ...sound, aws: { stage: 'prod', ...aws } }).aws;
+
+  it('is divided among waiting calls, the stream and timers', () => {
+    assert.equal(planned({})?.longPollSlots, 100);
+    assert.equal(planned({ concurrency: 10 })?.longPollSlots, 2);
+    assert.deepEqual(planConcurrency({ concurrency: 10 }, 1), {
+      isSplit: false,
+      streamParallelism: 1,
+      timers: 2,
+      longPollSlots: 2,
+    });
+    assert.deepEqual(planConcurrency({ concurrency: 1000 }, 3), {
+      isSplit: true,
+      streamParallelism: 2,
+      timers: 20,
+      longPollSlots: 100,
+    });
+  });
+
+  it('must be enough for what is asked for, or is refused with what to do', () => {
+    const [mistake, ...more] = mistakesIn({ ...sound, aws: { stage: 'prod', concurrency: 10, longPollSlots: 5 } });
+    assert.match(
+      mistake ?? '',
+      /^aws\.concurrency: 5 waiting calls .* are 13 functions .* Lower aws\.longPollSlots .* ask AWS/,
+    );
+    assert.deepEqual(more, []);
+    assert.notDeepEqual(mistakesIn({ ...sound, aws: { stage: 'prod', concurrency: 40, streamParallelism: 10 } }), []);
+    assert.notDeepEqual(mistakesIn({ ...sound, aws: { stage: 'prod', concurrency: 9 } }), []);
   });
 });
