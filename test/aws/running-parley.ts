@@ -53,7 +53,7 @@ export interface RunningParley extends RunningTemplate {
 }
 
 export interface ParleyOptions extends Changes {
-  template?: Pick<TemplateOptions, 'scheduleMinuteMs' | 'containers' | 'concurrency'>;
+  template?: Pick<TemplateOptions, 'scheduleMinuteMs' | 'containers' | 'accountConcurrency'>;
   app?: typeof APP;
   /** Where an earlier one has run. */
   dir?: string;

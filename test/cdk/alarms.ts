@@ -149,10 +149,7 @@ describe('the alarms', () => {
     const givenUp = watches(withHeading('stream-failures'));
     assert.deepEqual(
       givenUp.map((metric) => metric.split(' ')[0]),
-      [
-        ...[1, 2].flatMap(() => ['OnFailureDestinationDeliveredEventCount', 'DroppedEventCount']),
-        'ChangesPutAside',
-      ],
+      [...[1, 2].flatMap(() => ['OnFailureDestinationDeliveredEventCount', 'DroppedEventCount']), 'ChangesPutAside'],
     );
     for (const metric of givenUp.slice(0, 4)) assert.match(metric, / dispatch(Stream|Awaited)/);
   });
