@@ -122,6 +122,9 @@ describe('the docs', () => {
       'tasks.rememberMs',
       'aws.relay',
       'aws.domain',
+      'aws.edge',
+      'aws.streamParallelism',
+      'aws.waiter',
       'aws.alarms.email',
     ];
     // The reference is generated from the schema itself.
