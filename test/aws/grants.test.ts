@@ -7,6 +7,7 @@ import type { AwsCall } from '../../local/cloudformation-runner/index.ts';
 import { domainProvidersRef } from '../../shared/identity/agents/domain-providers.ts';
 import { batchRef } from '../../shared/model/batch.ts';
 import { graphRef } from '../../shared/model/graph.ts';
+import { taskRef } from '../../shared/model/task.ts';
 import { listQueues } from '../../shared/ports/queue-names.ts';
 import type { Key } from '../../shared/ports/records.ts';
 import { a2aServer } from '../support/a2a-server.ts';
@@ -45,6 +46,19 @@ const nowDue = async ({ pk, sk }: Key, tell = (message: object) => carriedOut('d
     ExpressionAttributeValues: { ':due': { N: String(due) }, ':one': { N: '1' } },
   });
   await tell({ pk, sk, due });
+};
+
+/** Of what is played back together, one record stays. */
+const leavesHalf = async (): Promise<void> => {
+  const [tim, lance] = [await parley.agent(`tim-${randomUUID()}`, {}), await serving('home')];
+  const id = await tim.request({ to: lance.id, payload: { task: 'home.status' } });
+  const { pk, sk } = taskRef('default', id);
+  const Key = { pk: { S: pk }, sk: { S: sk } };
+  const { Item: image } = Object(await parley.aws('dynamodb', 'GetItem', { TableName: parley.table, Key }));
+  const bad = { ...Key, v: { N: '1' }, error: { S: 'this is no JSON' } };
+  const Records = [image, bad].map((NewImage) => ({ dynamodb: { Keys: Key, NewImage, SequenceNumber: '1' } }));
+  await parley.s3('PUT', `/${parley.failures}/half`, JSON.stringify({ payload: JSON.stringify({ Records }) }));
+  assert.deepEqual(await parley.ask('replay', { prefix: 'half' }), { replayed: 0, failed: 1 });
 };
 
 const assertAllNeeded = (name: (typeof PROVEN_ALONE)[number]): void => {
@@ -105,6 +119,7 @@ describe('what no end-to-end test can bring about works with the grants that the
       await story.hasEnded();
     }, PATIENCE_MS);
     fault.end();
+    await leavesHalf();
     assertAllNeeded('replay');
   });
 
