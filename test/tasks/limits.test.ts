@@ -134,6 +134,38 @@ describe('a task with limits', () => {
     assert.deepEqual(await claimSoon(1), [two]);
   });
 
+  it('keeps its limits in a batch, in a graph, in the runs of a schedule, and where it runs again', async (t) => {
+    const { parley, chef, cook, request, claim, finish } = await openKitchen(t);
+    const assertLimited = async (id: string): Promise<void> =>
+      assert.deepEqual((await parley.admin.call('GET', `/v1/tasks/${id}`)).body.limits, OVEN, id);
+    const first = await request({ limits: OVEN });
+    assert.deepEqual(await claim(), [first]);
+    await finish(first);
+    const rerun = await chef.call('POST', `/v1/tasks/${first}/rerun`, {});
+    await assertLimited(rerun.body.id);
+    const [item, node] = [randomUUID(), randomUUID()];
+    const tasks = [{ kind: 'request', id: item, capability: 'soup', limits: OVEN }];
+    const batch = await chef.call('POST', '/v1/batches', { batchId: randomUUID(), tasks });
+    assert.ok(batch.status < 300, JSON.stringify(batch.body));
+    await eventually(() => assertLimited(item));
+    const nodes = [{ taskId: node, capability: 'soup', limits: OVEN }];
+    const graph = await chef.call('POST', '/v1/graphs', { graphId: randomUUID(), nodes });
+    assert.equal(graph.status, 202, JSON.stringify(graph.body));
+    await eventually(() => assertLimited(node));
+    const task = { capability: 'soup', limits: OVEN };
+    assert.equal((await chef.call('PUT', '/v1/schedules/daily', { cron: '0 6 * * *', task })).status, 201);
+    await assertLimited((await chef.call('POST', '/v1/schedules/daily/run')).body.id);
+    const asker = await parley.agent('asker', { dialect: 'a2a' });
+    const metadata = { parley: { capability: 'soup', limits: OVEN } };
+    const parts = [{ text: 'hi' }];
+    const sent = await asker.send({ message: { messageId: randomUUID(), role: 'ROLE_USER', parts, metadata } });
+    const failure = { kind: 'failure', taskId: sent.body.taskId, code: 'burnt', message: 'Black.', retryable: false };
+    await cook.send(failure);
+    const retried = await parley.admin.call('POST', `/v1/tasks/${sent.body.taskId}/retry`);
+    assert.notEqual(retried.body.id, sent.body.taskId);
+    await assertLimited(retried.body.id);
+  });
+
   it('names at most four keys, each once, and none that is for rules', async (t) => {
     const { chef } = await openKitchen(t);
     const send = (limits: object[]) => chef.send({ kind: 'request', id: randomUUID(), capability: 'soup', limits });

@@ -137,5 +137,6 @@ def _build_node(graph_id: str, name: str, node: Mapping[str, Any]) -> dict[str, 
         "agent": node.get("to"),
         "priority": PRIORITIES.get(priority, priority) if priority else None,
         "onFailure": node.get("on_failure"),
+        "limits": node.get("limits"),
     }
     return {key: value for key, value in built.items() if value is not None}

@@ -2,7 +2,7 @@ import type { Schemas } from './api/schemas.ts';
 import { type Duration, toMs } from './duration.ts';
 import { ParleyError } from './errors.ts';
 import type { Json, JsonObject } from './json.ts';
-import { RequestHandle } from './request.ts';
+import { RequestHandle, type TaskLimit } from './request.ts';
 import type { Priority } from './task.ts';
 import { sleep, type Transport } from './transport.ts';
 
@@ -15,6 +15,8 @@ export interface GraphNode {
   to?: string;
   priority?: Priority;
   onFailure?: 'fail' | 'skip';
+  /** The node waits while its keys have no place for it. */
+  limits?: TaskLimit[];
   retry?: { maxAttempts?: number; backoff?: 'exponential' | 'linear' | 'fixed'; initial?: Duration };
 }
 
@@ -117,7 +119,7 @@ export const requestGraph = (
 const PRIORITIES = { critical: 'urgent', high: 'high', normal: 'normal', low: 'low' };
 
 const buildNode = (graphId: string, name: string, node: GraphNode): JsonObject => {
-  const { capability, input, after = [], to, priority, onFailure, retry } = node;
+  const { capability, input, after = [], to, priority, onFailure, limits, retry } = node;
   return {
     taskId: toNodeId(graphId, name),
     capability,
@@ -126,6 +128,7 @@ const buildNode = (graphId: string, name: string, node: GraphNode): JsonObject =
     ...(to !== undefined && { agent: to }),
     ...(priority && { priority: PRIORITIES[priority] }),
     ...(onFailure && { onFailure }),
+    ...(limits && { limits: limits.map((limit) => ({ ...limit })) }),
     ...(retry && {
       retryPolicy: {
         ...(retry.maxAttempts !== undefined && { maxAttempts: retry.maxAttempts }),

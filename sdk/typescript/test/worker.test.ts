@@ -32,6 +32,21 @@ describe('a worker of the SDK', () => {
     });
   });
 
+  it('runs no more tasks of a key at once than their limit says, and says for which limit one waits', async () => {
+    const { capability, requester, worker } = await connectPair();
+    const gate = Promise.withResolvers<void>();
+    worker.on(capability, () => gate.promise.then(() => 'done'));
+    run(worker);
+    const limits = [{ key: `oven-${capability}`, concurrency: 1 }];
+    const handles = [requester.request(capability, {}, { limits }), requester.request(capability, {}, { limits })];
+    await eventually(async () => {
+      const reasons = await Promise.all(handles.map(async (one) => (await one.status()).waitsForLimit?.reason));
+      assert.deepEqual(reasons.toSorted(), ['concurrency', undefined]);
+    }, 30_000);
+    gate.resolve();
+    assert.deepEqual(await Promise.all(handles.map((handle) => handle.result())), ['done', 'done']);
+  });
+
   it('repeats no finished step in a later attempt', async () => {
     const { capability, requester, worker } = await connectPair();
     const ran: string[] = [];

@@ -5,6 +5,7 @@ import { jsonObject, jsonValue } from '../../kernel/json/parse-or-throw.ts';
 import type { GraphNode } from '../../model/graph.ts';
 import type { PendingRequest, RequestIssue } from '../../model/pending-request.ts';
 import { MAX_DEPENDENCIES, ON_FAILURE } from '../../model/task.ts';
+import { Limits } from '../codec-helpers.ts';
 import { TASK_FORMAT } from './decode.ts';
 import { TaskRequest } from './schema.ts';
 
@@ -22,6 +23,7 @@ const SubmittedNode = z.strictObject({
   payload: jsonObject.default({}),
   priority,
   retryPolicy,
+  limits: Limits,
   onFailure: z.enum(ON_FAILURE).optional().describe('overrides `onFailure` of the graph'),
   status: z
     .enum(['pending', 'completed'], 'must be pending or completed: what is under way elsewhere begins anew as pending')
@@ -60,6 +62,7 @@ export const toGraphRequests = (
       payload,
       priority: urgency,
       retryPolicy: retry,
+      limits,
       onFailure,
       status,
       result = {},
@@ -71,7 +74,7 @@ export const toGraphRequests = (
         id,
         type,
         payload,
-        context: { conversationId: graph.conversationId, priority: urgency },
+        context: { conversationId: graph.conversationId, priority: urgency, ...(limits && { limits }) },
         routing: { source, target: agent },
         retryPolicy: retry,
       },

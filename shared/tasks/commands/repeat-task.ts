@@ -38,6 +38,7 @@ export const createRepetition = async (deps: Deps, task: Task): Promise<void> =>
       user: task.user,
       parent: task.parent,
       retry: task.retry,
+      limits: task.limits,
       maxAttempts: task.retry?.maxAttempts,
       extensions: findDialect(dialect)?.referToTask?.(task.extensions, task.id) ?? task.extensions,
     },

@@ -67,6 +67,7 @@ const buildRequest = (old: Task, id: string, priority: Priority, input: Json): T
   extensions: old.extensions,
   delegationChain: old.delegationChain,
   retry: old.retry,
+  limits: old.limits,
   maxAttempts: old.retriedBy === undefined ? old.maxAttempts : undefined,
   baggage: old.baggage,
   rerunOf: old.id,

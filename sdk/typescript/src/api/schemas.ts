@@ -652,6 +652,17 @@ export interface Schemas {
         /** milliseconds */
         initialDelay?: number;
       };
+      /** the task waits while its keys have no place for it */
+      limits?: {
+        key: string;
+        /** how many tasks of the key run at once */
+        concurrency?: number;
+        /** how many tasks of the key start in any stretch of so many seconds */
+        rate?: {
+          starts: number;
+          seconds: number;
+        };
+      }[];
       /** overrides `onFailure` of the graph */
       onFailure?: 'fail' | 'skip';
       /** `completed` for a node that was done before the graph came here */
