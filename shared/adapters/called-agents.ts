@@ -21,6 +21,8 @@ const MAX_CALLS = 10;
 const MAX_CALLERS = 100;
 /** Should a wake-up be lost. */
 const IDLE_POLL_MS = 60_000;
+/** After a wake-up that found nothing: one short poll of SQS in some comes back empty. */
+const FIRST_RECHECK_MS = 2000;
 const CALL_LEASE_MS = 5 * 60_000;
 const CACHE_MS = 5000;
 
@@ -36,8 +38,13 @@ export const onAgentCallerTimer = async (deps: Deps, caller: AgentCaller): Promi
   // A task that is claimed and has no call is found by the next look at what is held.
   const assigned = [...held.filter((item): item is Task => item.sk === 'task'), ...claimed];
   await Promise.all(assigned.map((task) => ensureCall(deps, agent, task)));
-  const due = deps.clock.now() + (claimed.length > 0 && claimed.length === room ? 0 : IDLE_POLL_MS);
+  const due = deps.clock.now() + getPauseMs(caller, claimed.length, room);
   await deps.records.update<AgentCaller>({ pk, sk }, { if: equals('v', caller.v), set: { due } }, deps.newId());
+};
+
+const getPauseMs = ({ due = 0, at }: AgentCaller, claimed: number, room: number): number => {
+  if (claimed > 0) return claimed === room ? 0 : IDLE_POLL_MS;
+  return Math.min(IDLE_POLL_MS, Math.max(FIRST_RECHECK_MS, 2 * (due - at)));
 };
 
 /** Once for each attempt. */
