@@ -116,11 +116,20 @@ function* iterateUnindexed(sql: DatabaseSync): Generator<StoredBatch> {
   for (let from = getFirstSeq(Number(last ?? 0)); ; ) {
     const rows = page.all(from);
     for (const { seq, project, batch } of rows)
-      yield { seq: Number(seq), project: String(project), events: JSON.parse(String(batch)) };
+      yield { seq: Number(seq), project: String(project), events: parseBatch(String(batch)) };
     if (rows.length < PAGE_ROWS) return;
     from = Number(rows.at(-1)?.seq) + 1;
   }
 }
+
+/** None of a damaged one: whoever reads its events is told, and a start or a salvage goes on. */
+const parseBatch = (batch: string): ParleyEvent[] => {
+  try {
+    return JSON.parse(batch);
+  } catch {
+    return [];
+  }
+};
 
 /** Each entry of a block once. */
 class EntryWriter {
