@@ -21,6 +21,8 @@ export class SharedPolls {
   readonly #sqs: SqsQueues;
   readonly #asking = new Map<string, Set<Asking>>();
   readonly #polls = new Map<string, Promise<void>>();
+  /** Queues with messages that nobody who waits may have. */
+  readonly #unwanted = new Set<string>();
 
   constructor(sqs: SqsQueues) {
     this.#sqs = sqs;
@@ -29,8 +31,10 @@ export class SharedPolls {
   readonly poll = (queueKey: QueueKey, options: PollOptions): Promise<ReceivedMessage[]> => {
     const url = getQueueUrl(this.#sqs, queueKey);
     if (options.waitSeconds > 0) return this.#wait(url, queueKey, options);
-    // A poll that goes on has found nothing.
-    return this.#polls.has(url) ? Promise.resolve([]) : receiveSkipping(this.#sqs, queueKey, options);
+    // A poll that goes on has found nothing, unless nobody who waits may have it.
+    return this.#polls.has(url) && !this.#unwanted.has(url)
+      ? Promise.resolve([])
+      : receiveSkipping(this.#sqs, queueKey, options);
   };
 
   /** Until no message can be taken any more. */
@@ -67,12 +71,17 @@ export class SharedPolls {
       try {
         const wanted = [...all].reduce((sum, { options }) => sum + options.max, 0);
         const max = Math.min(wanted, MAX_MESSAGES);
-        const received = await receiveSkipping(this.#sqs, queueKey, {
-          max,
-          waitSeconds: POLL_S,
-          visibilityMs: VISIBILITY_MS,
-        });
+        let isUnwanted = false;
+        const skip: PollOptions['skip'] = (body) => {
+          const isSkipped = [...all].every(({ options }) => options.skip?.(body) ?? false);
+          isUnwanted ||= isSkipped;
+          return isSkipped;
+        };
+        const poll = { max, waitSeconds: POLL_S, visibilityMs: VISIBILITY_MS, skip };
+        const received = await receiveSkipping(this.#sqs, queueKey, poll);
         const left = giveOut(received, all);
+        if (isUnwanted || left.length > 0) this.#unwanted.add(url);
+        else this.#unwanted.delete(url);
         if (left.length === 0) continue;
         await releaseToSqs(this.#sqs, left);
         if (all.size > 0) await sleep(this.#sqs.clock, UNWANTED_PAUSE_MS).done;
@@ -81,6 +90,7 @@ export class SharedPolls {
       }
     }
     this.#polls.delete(url);
+    this.#unwanted.delete(url);
   }
 }
 

@@ -22,9 +22,12 @@ export const projectRef = (name: string): Ref<Project> => ({
   sk: `${PROJECT_PREFIX}${name}`,
 });
 
+/** A name stays taken for months after its project was removed. */
+const MAX_STORED = 10 * MAX_PROJECTS;
+
 /** Removed ones too. */
 export const listProjectRecords = (records: Records): Promise<Project[]> =>
-  records.query<Project>({ pk: projectRef('').pk, prefix: PROJECT_PREFIX, limit: MAX_PROJECTS });
+  records.query<Project>({ pk: projectRef('').pk, prefix: PROJECT_PREFIX, limit: MAX_STORED });
 
 /** A project of the configuration stays as it is there. */
 export const addProjects = (configured: Config, created: readonly Project[]): Config => {

@@ -38,6 +38,13 @@ export const findNextStartAt = (
   return now + windowMs;
 };
 
+/** Only a longer rate than the present one counts them: without this, a second's rate after a day's would keep millions. */
+const joinCounts = (starts: readonly StartCount[], step: number): StartCount[] =>
+  [...Map.groupBy(starts, ([end]) => Math.floor(end / step)).values()].map((joined) => [
+    Math.max(...joined.map(([end]) => end)),
+    joined.reduce((sum, [, count]) => sum + count, 0),
+  ]);
+
 export const addStart = (
   { starts = [], windowMs = 0 }: Pick<Limit, 'starts' | 'windowMs'>,
   rate: StartRate,
@@ -46,7 +53,13 @@ export const addStart = (
   const step = Math.max(1, Math.floor(toWindowMs(rate) / COUNTS_PER_WINDOW));
   const until = Math.ceil(now / step) * step;
   const longest = Math.max(windowMs, toWindowMs(rate));
-  const kept = starts.filter(([end]) => end > now - longest);
+  const kept = [
+    ...starts.filter(([end]) => end > now - toWindowMs(rate)),
+    ...joinCounts(
+      starts.filter(([end]) => end > now - longest && end <= now - toWindowMs(rate)),
+      Math.ceil(longest / COUNTS_PER_WINDOW),
+    ),
+  ];
   const same = kept.find(([end]) => end === until);
   const others = kept.filter((entry) => entry !== same);
   return { starts: [...others, [until, (same?.[1] ?? 0) + 1]], windowMs: longest };

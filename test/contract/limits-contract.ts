@@ -278,11 +278,12 @@ export const limitsContract = (name: string, open: Open): void => {
         await report(world, id, 'complete');
         return world.writes.count - before;
       };
-      await cycle(undefined);
-      const plain = await cycle(undefined);
-      await cycle([{ key: 'oven', concurrency: 1 }]);
-      assert.equal(await cycle([{ key: 'oven', concurrency: 1 }]), plain + 1);
-      assert.equal(await cycle(undefined), plain);
+      // Now and then a cycle notes besides that its agent is alive.
+      const countFewest = async (limits?: TaskLimit[]): Promise<number> =>
+        Math.min(await cycle(limits), await cycle(limits), await cycle(limits));
+      const plain = await countFewest();
+      assert.equal(await countFewest([{ key: 'oven', concurrency: 1 }]), plain + 1);
+      assert.equal(await countFewest(), plain);
     });
 
     it('are lent by a task to one of its subtasks at a time, so that it never waits for itself', async (t) => {

@@ -176,7 +176,21 @@ describe('the event log of the AWS engine', { concurrency: 1 }, () => {
     release();
     await late;
     const next = await readAll(log, project, end);
-    assert.deepEqual([...last.events.map(({ id }) => id), ...next.ids], ['1/1', '2/1']);
+    assert.deepEqual([...last.events.map(({ id }) => id), ...next.ids].toSorted(), ['1/1', '2/1']);
+  });
+
+  it('has its end before what a writer is about to write, so that a reader from now on gets it', async () => {
+    const clock = stoppedClock();
+    const project = randomUUID();
+    const { slow, asked, release } = openSlowLog(clock);
+    const late = slow.publish([eventOf(project, 2, 1)]);
+    await asked;
+    const log = openLog(clock);
+    const end = await log.getEnd(project);
+    release();
+    await late;
+    assert.deepEqual((await readAll(log, project, end)).ids, ['2/1']);
+    assert.deepEqual((await readAll(log, project, await log.getEnd(project))).ids, []);
   });
 
   it('goes on for readers where a writer died with its number', async () => {

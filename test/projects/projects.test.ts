@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { describe, it, type TestContext } from 'node:test';
 import baseConfig from '../../parley.config.ts';
 import { type ApiKey, apiKeyRef } from '../../shared/identity/auth/api-key.ts';
+import { generateKey, hashKey, toOperatorOwner } from '../../shared/identity/auth/keys.ts';
 import { assertRefused } from '../http/refusal.ts';
 import { type Caller, callerWith, registered } from '../support/api.ts';
 import { type TestParley, testParley } from '../support/test-parley.ts';
@@ -85,7 +86,7 @@ describe('a project that a call creates', () => {
     assert.equal((await callerWith(parley.transport, made.body.key).call('GET', '/v1/agents')).status, 200);
   });
 
-  it('gets a key of its own where the configuration once had a project of the name', async (t) => {
+  it('has nothing of a project that the configuration once had, unless it is to inherit it, and no key of that', async (t) => {
     const parley = await testParley(t);
     const { records, newId } = parley.parley.deps;
     const earlier = { ...apiKeyRef('acme', undefined, 'owner'), sk: 'key#owner' as const, project: 'acme' };
@@ -93,8 +94,14 @@ describe('a project that a call creates', () => {
       { ...earlier, name: 'owner', scope: 'admin', keyHash: 'of a key that is lost' },
       newId(),
     );
-    const { owner } = await create(parley, 'acme');
+    const oldKey = generateKey('acme', toOperatorOwner('ops'));
+    const ops = { ...apiKeyRef('acme', undefined, 'ops'), sk: 'key#ops' as const, project: 'acme' };
+    await records.create<ApiKey>({ ...ops, name: 'ops', scope: 'admin', keyHash: hashKey(oldKey) }, newId());
+    const refused = await parley.admin.call('PUT', '/v1/projects/acme', { domains: DOMAINS });
+    assertRefused(refused, 409, 'project_removed');
+    const { owner } = await create(parley, 'acme', '?inherit=true');
     assert.equal((await owner.call('GET', '/v1/agents')).status, 200);
+    assert.equal((await callerWith(parley.transport, oldKey).call('GET', '/v1/agents')).status, 401);
   });
 
   it('is created once by several calls at the same time, and the one key that is told works', async (t) => {

@@ -166,6 +166,24 @@ describe('a task with limits', () => {
     await assertLimited(retried.body.id);
   });
 
+  it('starts though many before it wait for another key', async (t) => {
+    const { parley, request, claim, claimSoon, finish } = await openKitchen(t);
+    const wide = [{ key: 'oven', concurrency: 2 }];
+    const [zoe, yan] = [
+      await parley.agent('zoe', { dialect: 'native' }),
+      await parley.agent('yan', { dialect: 'native' }),
+    ];
+    const held = [await request({ limits: wide }, zoe), await request({ limits: wide }, zoe)];
+    assert.deepEqual((await claim()).toSorted(), held.toSorted());
+    const set = await parley.admin.call('PUT', '/v1/limits/requester:chef', { concurrency: 1 });
+    assert.equal(set.status, 200, JSON.stringify(set.body));
+    for (let count = 0; count < 45; count++) await request({ limits: wide });
+    const last = await request({ limits: wide }, yan);
+    assert.deepEqual(await claim(), []);
+    for (const id of held) await finish(id);
+    assert.ok((await claimSoon(2)).includes(last));
+  });
+
   it('names at most four keys, each once, and none that is for rules', async (t) => {
     const { chef } = await openKitchen(t);
     const send = (limits: object[]) => chef.send({ kind: 'request', id: randomUUID(), capability: 'soup', limits });

@@ -27,6 +27,7 @@ import {
   LOST_AFTER_MS,
   listBatches,
   listBatchesBackwards,
+  SETTLED_MS,
   type StoredEventBatch,
   takeNextSeq,
 } from './event-log-batches.ts';
@@ -49,7 +50,7 @@ export const createDynamoEvents = (log: EventLogOptions, announce: PublishExtern
       await Promise.all([...byProject.map(([project, own]) => getAppender(project)(own)), announce(events)]);
     },
     read: (project, options) => readPage(log, project, options),
-    getEnd: async (project) => formatCursor({ seq: (await getLogEnd(log, project)).last + 1, index: 0 }),
+    getEnd: (project) => getWrittenEnd(log, project),
     findPositionAt: (project, time) => findPositionAt(log, project, time),
     waitForMore: async (project, cursor, ms, signal) => {
       const until = log.clock.now() + ms;
@@ -70,11 +71,25 @@ export const createDynamoEvents = (log: EventLogOptions, announce: PublishExtern
 
 const POLL_MS = 100;
 const MAX_POLL_MS = 1000;
+/** Who write at the same moment, one number each. */
+const MAX_WRITERS = 20;
 
 /** Zero: nothing was ever published. */
-const getLogEnd = async ({ records }: EventLogOptions, project: string): Promise<{ first: number; last: number }> => {
+const getLogEnd = async (
+  { records }: EventLogOptions,
+  project: string,
+): Promise<{ first: number; last: number; at: number }> => {
   const end = await records.get(eventLogEndRef(project));
-  return { first: end?.first ?? 0, last: end?.seq ?? 0 };
+  return { first: end?.first ?? 0, last: end?.seq ?? 0, at: end?.at ?? 0 };
+};
+
+/** Before the first number that a writer has taken and not yet written: whoever goes on from there misses nothing. */
+const getWrittenEnd = async (log: EventLogOptions, project: string): Promise<string> => {
+  const { first, last, at } = await getLogEnd(log, project);
+  if (log.clock.now() - at > SETTLED_MS) return formatCursor({ seq: last + 1, index: 0 });
+  let seq = Math.max(first, last - MAX_WRITERS + 1);
+  for await (const batch of listBatches(log, project, seq, last)) seq = batch.seq + 1;
+  return formatCursor({ seq, index: 0 });
 };
 
 /** `taken`: a writer has the number and did not write yet, or never will. */

@@ -53,7 +53,7 @@ export const takeNextSeq = async ({ records, clock, newId }: EventLogOptions, pr
 /** A batch that comes later than this after its successor has lost its number. */
 export const LOST_AFTER_MS = 1000;
 /** No function lives longer, so that nobody waits for the answer to a write from before. */
-const SETTLED_MS = 15 * 60_000;
+export const SETTLED_MS = 15 * 60_000;
 /** More than there are writers at once. */
 const MAX_LOST = 256;
 const CLOSE_CONCURRENCY = 16;

@@ -2,13 +2,14 @@ import type { Deps } from '../../identity/deps.ts';
 import { getLimitRules, resolveLimits } from '../../identity/limit-rules.ts';
 import { type Limit, limitedIndexKey, limitedListKey, limitRef } from '../../model/limit.ts';
 import { type Task, taskRef, toQueueKey } from '../../model/task.ts';
-import { equals } from '../../ports/conditions.ts';
+import { equals, lessThan, notExists, or } from '../../ports/conditions.ts';
 import type { QueueMessage } from '../../ports/queues.ts';
 import { buildStartMessage, requeueTask } from '../commands/enqueue-task.ts';
 import { admit, type KeyPool, loadCurrentKeys } from './admit.ts';
 
 const PAGE_SIZE = 50;
 const MAX_PAGES = 10;
+const CONTINUE_MS = 1000;
 
 /**
  * Queues tasks for which the key may have a place. Each queue is counted by itself: nobody may claim from one of them. Whoever
@@ -53,22 +54,30 @@ const queueStartable = async (
     if (tasks.length === 0) break;
     base ??= await loadCurrentKeys(deps.records, project, [key]);
     const salt = cause ?? String(base.get(key)?.limit?.v ?? 0);
-    const startable = await pickStartable(deps, tasks, { key, base, pools, moved });
+    const { startable, passedOver } = await pickStartable(deps, tasks, { key, base, pools, moved });
     count += startable.length;
     await enqueueAll(deps, startable, salt);
-    if (startable.length === 0 || tasks.length < PAGE_SIZE) break;
+    if ((startable.length === 0 && !passedOver) || tasks.length < PAGE_SIZE) break;
     after = tasks.at(-1)?.byHolder?.sk;
+    if (page === MAX_PAGES - 1) await continueLater(deps, project, key);
   }
   return { startable: count, moved };
+};
+
+/** A timer that rates have set comes in any case. */
+const continueLater = async ({ records, clock, newId }: Deps, project: string, key: string): Promise<void> => {
+  const now = clock.now();
+  const change = { if: or(notExists('due'), lessThan('due', now + 1)), set: { due: now + CONTINUE_MS } };
+  await records.update(limitRef(project, key), change, newId());
 };
 
 const pickStartable = async (
   deps: Deps,
   tasks: Task[],
   { key, base, pools, moved }: { key: string; base: KeyPool; pools: Map<string, KeyPool>; moved: Set<string> },
-): Promise<Task[]> => {
+): Promise<{ startable: Task[]; passedOver: boolean }> => {
   const { records, clock } = deps;
-  const found: Task[] = [];
+  const startable: Task[] = [];
   let moves = 0;
   for (const task of tasks) {
     const now = clock.now();
@@ -89,14 +98,14 @@ const pickStartable = async (
       const { key: other } = admission.block;
       if (other === key) continue;
       // Each is a write.
-      if (++moves > MAX_TASKS_MOVED) break;
+      if (++moves > MAX_TASKS_MOVED) continue;
       if (await listUnderKey(deps, task, other)) moved.add(other);
       continue;
     }
     for (const state of admission.states) pool.set(state.key, state);
-    found.push(task);
+    startable.push(task);
   }
-  return found;
+  return { startable, passedOver: moves > MAX_TASKS_MOVED };
 };
 
 /** True if that changes its list. */

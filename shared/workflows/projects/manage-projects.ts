@@ -58,10 +58,16 @@ export const putProject = (deps: Deps, wanted: WantedProject): Promise<PutResult
 /** Undefined if somebody else was faster. Both are written or none: a lost key could not be told again. */
 const createProject = async (
   deps: Deps,
-  { name, domains }: WantedProject,
+  { name, domains, inherit }: WantedProject,
   removed: Project | undefined,
 ): Promise<string | undefined> => {
-  if (!removed && (await listProjectRecords(deps.records)).length >= MAX_PROJECTS) throw tooManyProjectsError();
+  const existing = (await listProjectRecords(deps.records)).filter(({ removedAt }) => removedAt === undefined);
+  if (existing.length >= MAX_PROJECTS) throw tooManyProjectsError();
+  const earlierKeys = await listApiKeys(deps, name);
+  if (!removed && !inherit && (earlierKeys.length > 0 || (await listRemaining(deps, name)).length > 0)) {
+    if (await deps.records.get(projectRef(name))) return undefined;
+    throw leftoversError(name);
+  }
   const now = deps.clock.now();
   const key = generateKey(name, toOperatorOwner(OWNER_KEY));
   const apiKey = buildApiKey({
@@ -83,6 +89,10 @@ const createProject = async (
           }
         : { kind: 'create', item: { ...ref, name, domains, createdAt: now } },
       { kind: 'create', item: { ...apiKey } },
+      // Whoever had one of them may not have what comes now.
+      ...earlierKeys
+        .filter(({ name: own, agent }) => agent !== undefined || own !== OWNER_KEY)
+        .map(({ pk, sk }) => ({ kind: 'remove' as const, key: { pk, sk } })),
     ],
     deps.newId(),
   );
@@ -170,6 +180,13 @@ const projectRemovedError = ({ name, removedAt, expires }: Project): ParleyError
     'project_removed',
     `A project ${name} was removed, and what it leaves is still stored. PUT /v1/projects/${name}?inherit=true creates one that has it; otherwise choose another name.`,
     { details: { removedAt: toIso(removedAt), freeAt: toIso(expires) } },
+  );
+
+/** The configuration may have had a project of this name. */
+const leftoversError = (name: string): ParleyError =>
+  new ParleyError(
+    'project_removed',
+    `What an earlier project ${name} left is still stored. PUT /v1/projects/${name}?inherit=true creates one that has it; otherwise choose another name.`,
   );
 
 const notEmptyError = (name: string, remaining: string[]): ParleyError =>
