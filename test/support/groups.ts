@@ -47,7 +47,7 @@ export const importTests = async (group: keyof typeof GROUPS): Promise<void> => 
 const PACKAGES = '{sdk,cli,console}/**/test/**/*.test.ts';
 
 /** Of `npm run test:long` alone. */
-const LONG = ['localstack', 'mcp'];
+const LONG = ['localstack', 'mcp', 'chaos/runs'];
 
 /** What is to be given to `node --test`, so that every test runs once. */
 export const listProcesses = (): string[] => {

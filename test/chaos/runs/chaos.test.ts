@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { isLong } from '../support/scale.ts';
-import { FAULTS, type Fault, parseChaosOptions } from './options.ts';
-import { formatReplay } from './report.ts';
-import { runChaos } from './run.ts';
+import { isLong } from '../../support/scale.ts';
+import { FAULTS, type Fault, parseChaosOptions } from '../options.ts';
+import { formatReplay } from '../report.ts';
+import { runChaos } from '../run.ts';
 
 /** `npm run chaos` repeats one, and goes on for as long as it is told. */
 const SEEDS = isLong ? Array.from({ length: 10 }, () => Math.floor(Math.random() * 2 ** 31)) : [7];
