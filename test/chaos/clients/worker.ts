@@ -156,7 +156,8 @@ export class Worker {
       ...(isPlain && { isPlain }),
       // A status update of Message Routing is answered alike, whether its task is still open or not.
       ...(what === 'progress' && this.#speaker.dialect === 'message-routing' && { isUnsure: true as const }),
-      ...(status === 404 && { isUnknown: true as const }),
+      // Who has lost a task to another may not read it, and its release is answered as a stranger's.
+      ...(status === 404 && what !== 'release' && { isUnknown: true as const }),
       ...(mark && { mark }),
       ...(step && { step }),
       ...(isAgain && { isAgain }),
